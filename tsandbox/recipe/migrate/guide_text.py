@@ -1,0 +1,159 @@
+"""What an install guide's text asks for, where every word of it can be understood. Nothing here is ever run."""
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from tsandbox.recipe import grammar
+from tsandbox.recipe.actions import BrewCask, BrewInstall, GroupAdd, InstallPackages, ServiceEnable, ServiceStart
+from tsandbox.recipe.actions.words import PRIMITIVES
+
+Ask = InstallPackages | GroupAdd | ServiceEnable | ServiceStart
+
+# The program and how it says "install".
+_VERBS = {
+    "apt": ("apt", ("install",)),
+    "apt-get": ("apt", ("install",)),
+    "aptitude": ("apt", ("install",)),
+    "dnf": ("dnf", ("install",)),
+    "yum": ("dnf", ("install",)),
+    "microdnf": ("dnf", ("install",)),
+    "apk": ("apk", ("add",)),
+    "zypper": ("zypper", ("install", "in")),
+    "brew": ("brew", ("install",)),
+}
+# They only fetch indexes, which every image does anyway.
+_REFRESH = frozenset(["update", "refresh", "ref", "makecache", "check-update"])
+# Options that take the next word with them: what they change has no word in our vocabulary.
+_TAKES_A_WORD = re.compile(
+    r"-t|-o|-c|-X|-r|--(?:target-release|default-release|option|config-file|repository|repositories-file|virtual|repo"
+    r"|repoid|enablerepo|disablerepo|releasever|installroot|from|root|arch|dbpath|sysroot|keys-dir)(?:=.*)?"
+)
+_PACMAN_INSTALL = re.compile(r"-S[yu]*")
+_LABEL = re.compile(r"^\s*(?:[-*•]\s+|\d+[.)]\s+)?(?:[A-Za-z][A-Za-z0-9 /,.&()+-]{0,60}:\s+)?")
+_STARTS_A_COMMAND = (
+    r"(?:sudo\s|doas\s|pacman\s|usermod\s|systemctl\s|" + "".join(rf"{word}\s|" for word in _VERBS)[:-1] + ")"
+)
+_ALTERNATIVE = re.compile(rf"\s*(?:,\s*|,?\s+or\s+|,?\s+and\s+|\s+then\s+)(?={_STARTS_A_COMMAND})", re.IGNORECASE)
+# A shell would do more with these than pass them on.
+_SHELL = re.compile(r"[|<>`\\*?(){}]|\$(?!USER\b)")
+
+
+def read_guide(text: str) -> list[Ask] | None:
+    """Everything that the text asks for, in order; None where any part of it is not understood."""
+    asks: list[Ask] = []
+    for line in _commands(text):
+        words = _split(line)
+        found = _read(words) if words else None
+        if found is None:
+            return None
+        asks += found
+    return asks or None
+
+
+def _commands(text: str) -> Iterator[str]:
+    for line in text.strip().strip("`").splitlines():
+        bare = _without_label(line).strip().strip("`").rstrip(".")
+        if bare:
+            for part in _ALTERNATIVE.split(bare):
+                yield from re.split(r"\s*(?:&&|;)\s*", part)
+
+
+def _without_label(line: str) -> str:
+    """`Debian/Ubuntu: sudo apt install x` says where, and the package manager says it too."""
+    rest = line[match.end() :] if (match := _LABEL.match(line)) else line
+    return rest if re.match(_STARTS_A_COMMAND, rest) else line
+
+
+def _split(command: str) -> list[str]:
+    if _SHELL.search(command.replace("${USER}", "$USER")):
+        return []
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    while words and words[0] in ("sudo", "doas", "$", "#"):
+        words = words[1:]
+        while words and words[0] in ("-E", "-H", "-n"):
+            words = words[1:]
+    return words
+
+
+def _read(words: list[str]) -> list[Ask] | None:
+    program, rest = words[0], words[1:]
+    if program in _VERBS:
+        return _read_manager(program, rest)
+    if program == "pacman":
+        return _read_pacman(rest)
+    if program == "systemctl":
+        return _read_systemctl(rest)
+    if program in ("usermod", "adduser", "gpasswd"):
+        return _read_group(program, rest)
+    return None
+
+
+def _read_manager(program: str, words: list[str]) -> list[Ask] | None:
+    manager, verbs = _VERBS[program]
+    options = [word for word in words if word.startswith("-")]
+    plain = [word for word in words if not word.startswith("-")]
+    if any(_TAKES_A_WORD.fullmatch(option) for option in options):
+        return None
+    if plain and plain[0] in _REFRESH and len(plain) == 1:
+        return []
+    if program == "brew" and plain[:1] == ["cask"]:
+        options, plain = [*options, "--cask"], plain[1:]
+    if not plain or plain[0] not in verbs:
+        return None
+    word = "brew_cask" if program == "brew" and "--cask" in options else manager
+    return _packages(word, plain[1:])
+
+
+def _read_pacman(words: list[str]) -> list[Ask] | None:
+    options = [word for word in words if word.startswith("-")]
+    names = [word for word in words if not word.startswith("-")]
+    if not any(_PACMAN_INSTALL.fullmatch(option) for option in options) or any(
+        _TAKES_A_WORD.fullmatch(option) for option in options
+    ):
+        return None
+    return _packages("pacman", names) if names else []
+
+
+def _packages(word: str, names: list[str]) -> list[Ask] | None:
+    kind = PRIMITIVES[word]
+    assert issubclass(kind, InstallPackages)
+    if word in ("brew", "brew_cask") and (tapped := _tapped(word, names)):
+        return [tapped]
+    action, faults = kind.read(names)
+    return [action] if action is not None and not faults else None
+
+
+def _tapped(word: str, names: list[str]) -> InstallPackages | None:
+    """`brew install owner/tap/formula` names the tap with the formula."""
+    if len(names) != 1 or names[0].count("/") != 2:
+        return None
+    tap, _, formula = names[0].rpartition("/")
+    kind = BrewCask if word == "brew_cask" else BrewInstall
+    return kind.read({"packages": [formula], "tap": tap})[0]
+
+
+def _read_systemctl(words: list[str]) -> list[Ask] | None:
+    plain = [word for word in words if not word.startswith("-")]
+    if len(plain) != 2 or plain[0] not in ("enable", "start") or grammar.service(plain[1]):
+        return None
+    name = plain[1].removesuffix(".service")
+    start = ServiceStart(service=name)
+    if plain[0] == "start":
+        return [start]
+    return [ServiceEnable(service=name), *([start] if "--now" in words else [])]
+
+
+def _read_group(program: str, words: list[str]) -> list[Ask] | None:
+    patterns = {
+        "usermod": r"(?:-aG|-a -G|-G -a) (?P<group>\S+) \$\{?USER\}?",
+        "adduser": r"\$\{?USER\}? (?P<group>\S+)",
+        "gpasswd": r"-a \$\{?USER\}? (?P<group>\S+)",
+    }
+    match = re.fullmatch(patterns[program], " ".join(words))
+    if match is None or grammar.group(match["group"]):
+        return None
+    return [GroupAdd(group=match["group"])]
