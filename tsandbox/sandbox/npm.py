@@ -1,0 +1,75 @@
+"""Node packages through npm: a lock file that fixes every package, and a cache that holds what it names."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tsandbox.engine import process
+from tsandbox.errors import DownloadFailed
+from tsandbox.plan import Platform
+from tsandbox.sandbox.pip import facts
+
+LOCK = "package_lock"
+_TIMEOUT = 600.0
+# Scripts of packages run in the sandbox, never on the host.
+_OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
+
+
+def latest_version(package: str) -> str:
+    said = process.run(["npm", "view", "--json", package, "version"], timeout=_TIMEOUT).text
+    try:
+        version = json.loads(said)
+    except ValueError:
+        version = None
+    if not isinstance(version, str):
+        raise DownloadFailed(
+            f"npm does not say which version of {package} is the latest", hint="pin one: [version] pin"
+        )
+    return version
+
+
+def wanted(params: Mapping[str, Any], version: str | None) -> str | None:
+    package = params.get("package")
+    if not isinstance(package, str):
+        return None
+    chosen = params.get("version") or version
+    return f"{package}@{chosen}" if chosen else package
+
+
+def resolve(wanted: str, platform: Platform, into: Path) -> str:
+    """Fetch a package with all that it depends on; the lock file names every one by its digest."""
+    name, _, version = wanted.rpartition("@") if "@" in wanted[1:] else (wanted, "", "*")
+    manifest = {"name": "sandbox", "version": "0.0.0", "dependencies": {name: version}}
+    work = into / "work"
+    work.mkdir()
+    (work / "package.json").write_text(json.dumps(manifest), encoding="utf-8")
+    _npm("install", "--package-lock-only", *_target(platform), cache=into / "cache", cwd=work)
+    lock = (work / "package-lock.json").read_text(encoding="utf-8")
+    _fill(work, platform, into)
+    return lock
+
+
+def fetch(lock: str, platform: Platform, into: Path) -> None:
+    work = into / "work"
+    work.mkdir()
+    root = json.loads(lock)["packages"][""]
+    (work / "package.json").write_text(json.dumps(root), encoding="utf-8")
+    (work / "package-lock.json").write_text(lock, encoding="utf-8")
+    _fill(work, platform, into)
+
+
+def _fill(work: Path, platform: Platform, into: Path) -> None:
+    """Install beside the cache, so that the cache holds all that the lock names; then only the cache stays."""
+    _npm("ci", *_target(platform), cache=into / "cache", cwd=work)
+    shutil.rmtree(work)
+    shutil.rmtree(into / "cache" / "_logs", ignore_errors=True)
+
+
+def _npm(*words: str, cache: Path, cwd: Path) -> None:
+    process.run(["npm", *words, *_OPTIONS, f"--cache={cache}"], cwd=cwd, timeout=_TIMEOUT)
+
+
+def _target(platform: Platform) -> tuple[str, ...]:
+    return ("--os=linux", f"--cpu={facts()['npm_cpu'].get(platform.arch, platform.arch)}")

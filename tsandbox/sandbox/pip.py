@@ -1,0 +1,110 @@
+"""Python packages through pip: wheels only, because building anything else would run its code on the host."""
+
+import hashlib
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tsandbox.derive import bases
+from tsandbox.engine import process
+from tsandbox.errors import DownloadFailed
+from tsandbox.plan import Platform
+
+LOCK = "locked_requirements"
+_TIMEOUT = 600.0
+_QUIET = ("--disable-pip-version-check", "--no-input", "--quiet")
+
+
+def latest_version(package: str) -> str:
+    said = process.run([*_pip(), "index", "versions", "--disable-pip-version-check", package], timeout=_TIMEOUT).text
+    match = re.match(r"\S+ \(([^)]+)\)", said)
+    if match is None:
+        raise DownloadFailed(
+            f"pip does not say which version of {package} is the latest", hint="pin one: [version] pin"
+        )
+    return match[1]
+
+
+def wanted(params: Mapping[str, Any], version: str | None) -> str | None:
+    """The requirement as pip reads it; a source directory is not known before the run."""
+    package = params.get("package")
+    if not isinstance(package, str) or params.get("source_dir") or params.get("requirements"):
+        return None
+    chosen = params.get("version") or version
+    return f"{package}=={chosen}" if chosen else package
+
+
+def resolve(requirement: str, platform: Platform, into: Path) -> str:
+    """Fetch a requirement with all that it depends on; the lock names every file by its digest."""
+    _download([requirement], platform, into)
+    lines = [f"{name}=={version} --hash=sha256:{digest}" for name, version, digest in _wheels(into)]
+    offer_itself(into)
+    return "\n".join(lines) + "\n"
+
+
+def fetch(lock: str, platform: Platform, into: Path) -> None:
+    requirements = into / "requirements.txt"
+    requirements.write_text(lock, encoding="utf-8")
+    _download(["--require-hashes", "--requirement", str(requirements)], platform, into)
+    requirements.unlink()
+    offer_itself(into)
+
+
+def _download(what: list[str], platform: Platform, into: Path) -> None:
+    process.run(
+        [*_pip(), "download", *_QUIET, "--only-binary=:all:", *_target(platform), "--dest", into, *what],
+        timeout=_TIMEOUT,
+    )
+
+
+def offer_itself(into: Path) -> None:
+    """pip itself, as a wheel: an image, or a host, with Python need not have it."""
+    into.mkdir(parents=True, exist_ok=True)
+    if not list(into.glob("pip-*.whl")):
+        process.run(
+            [*_pip(), "download", *_QUIET, "--no-deps", "--only-binary=:all:", "--dest", into, "pip"], timeout=_TIMEOUT
+        )
+
+
+def _pip() -> list[str]:
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    return [shutil.which("pip3") or "pip"]
+
+
+def _target(platform: Platform) -> list[str]:
+    """Which wheels fit the image. Where its Python is not known, only those without compiled parts do."""
+    suite = bases.default_suite()
+    machine = facts()["machine"].get(platform.arch, platform.arch)
+    if platform.linux_family != "debian" or suite not in facts()["python"]:
+        return ["--python-version=3", "--implementation=py", "--abi=none", "--platform=any"]
+    version = facts()["python"][suite]
+    tags = [f"manylinux_2_{minor}_{machine}" for minor in range(facts()["glibc"][suite], 4, -1)]
+    tags += [f"{old}_{machine}" for old in ("manylinux2014", "manylinux2010", "manylinux1", "linux")]
+    abis = (f"cp{version.replace('.', '')}", "abi3", "none")
+    return [
+        f"--python-version={version}",
+        "--implementation=cp",
+        *(f"--abi={abi}" for abi in abis),
+        *(f"--platform={tag}" for tag in tags),
+    ]
+
+
+def _wheels(directory: Path) -> list[tuple[str, str, str]]:
+    """Name, version and sha256 of every wheel; the file name begins with the first two."""
+    found = []
+    for path in sorted(directory.glob("*.whl")):
+        name, version = path.name.split("-")[:2]
+        found.append((name, version, hashlib.sha256(path.read_bytes()).hexdigest()))
+    return found
+
+
+@cache
+def facts() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "ecosystem.toml").read_text(encoding="utf-8"))
