@@ -1,0 +1,140 @@
+"""The way in and the only way out: every error becomes text or JSON here, with the exit code that it carries."""
+
+import errno
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from tsandbox import __version__
+from tsandbox.cli.commands import LazyGroup, ReaderGone
+from tsandbox.cli.output import Output, examples, output_options, safe
+from tsandbox.errors import Interrupted, InvalidInput, NoSpace, TsandboxError, UsageError
+
+if TYPE_CHECKING:
+    from tsandbox.recipe import Target
+
+
+def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if not value:
+        return
+    if ctx.find_object(Output) and ctx.obj.json:
+        ctx.obj.data(f'{{"schema":1,"version":"{__version__}"}}\n')
+    else:
+        click.echo(f"tsandbox, version {__version__}")
+    ctx.exit()
+
+
+@click.command(
+    cls=LazyGroup,
+    name="tsandbox",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        "tsandbox spec jq                        what would be built",
+        "tsandbox install jq --sandbox           prove that it installs",
+        "tsandbox validate recipes/              check every recipe",
+        "tsandbox doctor                         what this machine lacks",
+    ),
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
+)
+@output_options
+def cli() -> None:
+    """Prove that an install recipe declares all it needs.
+
+    tsandbox derives the exact system environment that a recipe or plan declares, builds it as a content-addressed
+    image on a base that holds nearly nothing, and installs and verifies in it: offline and limited.
+    """
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run a command and end the process."""
+    arguments = sys.argv[1:] if args is None else args
+    output = Output()
+    # A usage error ends the parsing before `--json` is seen, and still has to answer in JSON.
+    output.json = "--json" in arguments
+    output.debug = "--debug" in arguments
+    try:
+        sys.exit(_run(arguments, output))
+    finally:
+        # Nothing is left to do: a last look for garbage while Python shuts down takes a sixth of the time of `spec`.
+        gc.freeze()
+
+
+def _run(arguments: list[str], output: Output) -> int:
+    try:
+        code = cli.main(
+            arguments, prog_name="tsandbox", standalone_mode=False, obj=output, terminal_width=_terminal_width()
+        )
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except ReaderGone:
+        # Python must not complain about it again while it shuts down. As a shell tells a death by SIGPIPE:
+        sys.stdout = None
+        return 141
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place that can turn a bug into a message
+        return report(_as_ours(error), output)
+
+
+def _terminal_width() -> int:
+    """As click finds it out itself, which imports all of Python's archive modules on the way."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
+    except (ValueError, OSError):
+        columns = 80
+    return max(min(columns, 102) - 2, 50)
+
+
+def _as_ours(error: BaseException) -> TsandboxError:
+    """Any exception as one that says what, where and what to do."""
+    match error:
+        case TsandboxError():
+            return error
+        case click.UsageError():
+            where = error.ctx.command_path if error.ctx else "tsandbox"
+            ours: TsandboxError = UsageError(error.format_message(), hint=f"{where} --help")
+        case click.ClickException():
+            ours = UsageError(error.format_message())
+        case KeyboardInterrupt() | click.Abort():
+            ours = Interrupted("interrupted")
+        case RecursionError():
+            ours = InvalidInput("the input is nested too deeply")
+        case MemoryError():
+            ours = TsandboxError("out of memory", hint="fewer parallel jobs need less")
+        case OSError(errno=errno.ENOSPC):
+            ours = NoSpace("the disk is full", hint="`tsandbox cache gc` frees what tsandbox itself keeps")
+        case _:
+            ours = TsandboxError(
+                f"internal error: {type(error).__name__}: {error}",
+                hint="this is a bug in tsandbox; please report it with the output of the same command and --debug",
+            )
+    ours.__cause__ = error
+    return ours
+
+
+def report(error: TsandboxError, output: Output, *, tool: str | None = None, target: "Target | None" = None) -> int:
+    """Tell an error, in the way that was asked for, with what was known by then, and return its exit code."""
+    if output.json:
+        from tsandbox.report.result import encode, from_error, target_record
+
+        where = target_record(target) if target else None
+        output.data(encode(from_error(error, source=error.file, tool=tool, target=where)) + b"\n")
+    tell(error)
+    if output.debug:
+        import traceback
+
+        traceback.print_exception(error)
+    return error.exit_code
+
+
+def tell(error: TsandboxError) -> None:
+    """What, where, what to do: on stderr."""
+    click.echo(f"{click.style('error', fg='red', bold=True)}: {safe(error.message)}", err=True)
+    for line in error.details:
+        click.echo(f"  {safe(line)}", err=True)
+    if error.hint:
+        click.echo(f"{click.style('hint', fg='cyan', bold=True)}: {safe(error.hint)}", err=True)

@@ -1,0 +1,28 @@
+"""`tsandbox which`: where an installed program lies."""
+
+import click
+
+from tsandbox.cli.output import Output, examples, output_options
+from tsandbox.errors import UsageError
+
+
+@click.command(
+    name="which",
+    epilog=examples("tsandbox which rg                 the program itself", "tsandbox which ripgrep-release"),
+)
+@click.argument("name", metavar="NAME")
+@output_options
+@click.pass_obj
+def command(output: Output, name: str) -> None:
+    """Print where the program or tool NAME lies that `tsandbox install` put on this host."""
+    from tsandbox.sandbox.host_install import program
+
+    path = program(name)
+    if path is None:
+        raise UsageError(f"{name} is not installed", hint="tsandbox list --installed")
+    if output.json:
+        import msgspec
+
+        output.data(msgspec.json.encode({"schema": 1, "name": name, "path": str(path)}) + b"\n")
+    else:
+        output.say(str(path))
