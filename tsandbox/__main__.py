@@ -1,0 +1,5 @@
+"""`python -m tsandbox`."""
+
+from tsandbox.cli import main
+
+main()
