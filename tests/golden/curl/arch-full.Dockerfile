@@ -1,0 +1,3 @@
+FROM <arch>
+RUN pacman --sync --refresh --noconfirm --needed ca-certificates curl \
+ && rm -rf /var/cache/pacman/pkg /var/lib/pacman/sync /var/log/pacman.log

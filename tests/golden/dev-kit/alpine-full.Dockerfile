@@ -1,0 +1,10 @@
+FROM <alpine>
+RUN apk add --no-cache build-base ca-certificates curl git jq less pkgconf
+COPY ["files/0644/1", "/usr/local/etc/lesskey"]
+ENV PAGER=less \
+    LESS=-R
+
+# --- files/0644/1
+# # Keys for less; see lesskey(1).
+# J forw-line-force
+# K back-line-force

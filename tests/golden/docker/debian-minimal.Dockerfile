@@ -1,0 +1,17 @@
+FROM <runtime> AS runtime
+# Packages are installed in a complete Debian, so that their install scripts run as they expect to.
+FROM <builder> AS builder
+COPY ["closure/", "/tsandbox/"]
+COPY --from=runtime ["/var/lib/dpkg/status", "/usr/share/tsandbox/files.tsv", "/etc/passwd", "/etc/group", "/tsandbox/"]
+RUN for group in docker; do \
+      cut -d: -f1 /etc/group | grep -qxF -- "$group" || \
+      echo "$group:x:$(awk -F: '$3 >= 900 && $3 < 999 && $3 >= id { id = $3 + 1 } END { print id ? id : 900 }' /etc/group):" \
+        >> /etc/group || exit 1; \
+    done
+RUN apt-get -o Acquire::Retries=3 update \
+ && DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install --yes --no-install-recommends -- docker.io \
+ && sh /tsandbox/closure.sh /rootfs docker.io \
+ && rm -rf /var/lib/apt/lists/*
+# The image holds the base, what was declared with its dependencies, and nothing else.
+FROM runtime
+COPY --from=builder ["/rootfs/", "/"]

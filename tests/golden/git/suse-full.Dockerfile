@@ -1,0 +1,4 @@
+FROM <suse>
+RUN zypper --non-interactive install --no-recommends git \
+ && zypper clean --all \
+ && rm -rf /var/cache/zypp /var/log/zypp /var/log/zypper.log

@@ -1,0 +1,4 @@
+FROM <rhel>
+RUN dnf --assumeyes --setopt=install_weak_deps=False --setopt=retries=3 install gcc gcc-c++ make pkgconf-pkg-config \
+ && dnf clean all \
+ && rm -rf /var/cache/dnf /var/cache/libdnf5 /var/log/dnf*

@@ -1,0 +1,2 @@
+# blocked: recipes/iterm2.toml: iterm2 is not supported on linux/debian/amd64: supported_os = darwin
+FROM <runtime>

@@ -1,0 +1,2 @@
+FROM <alpine>
+RUN apk add --no-cache nodejs

@@ -1,0 +1,4 @@
+FROM <builder>
+RUN apt-get -o Acquire::Retries=3 update \
+ && DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install --yes --no-install-recommends -- sqlite3 \
+ && rm -rf /var/lib/apt/lists/*

@@ -1,0 +1,4 @@
+FROM <suse>
+RUN zypper --non-interactive install --no-recommends tmux \
+ && zypper clean --all \
+ && rm -rf /var/cache/zypp /var/log/zypp /var/log/zypper.log

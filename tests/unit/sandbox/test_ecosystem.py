@@ -1,0 +1,121 @@
+"""Locking and fetching, with clients that are programs of this test: which are run, with what, and how often."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sandbox.plans import DEBIAN, plan_of
+from tsandbox.errors import DownloadFailed
+from tsandbox.plan.select import platform_of
+from tsandbox.sandbox import ecosystem, pip
+from tsandbox.sandbox.resolve import resolve
+
+PIPX = '[version]\npin = "1.5"\n[[steps]]\naction = "pipx_install"\npackage = "tool"\n'
+NPM = '[version]\npin = "1.5"\n[[steps]]\naction = "npm_install"\npackage = "tool"\n'
+FAKE_PIP = """#!/bin/sh
+echo "$@" >> "$CALLS"
+case "$*" in *fails*) echo "ERROR: No matching distribution found for fails" >&2; exit 1;; esac
+while [ $# -gt 0 ]; do [ "$1" = --dest ] && into=$2; shift; done
+echo wheel > "$into/tool-1.5-py3-none-any.whl"
+echo other > "$into/other-0.1-py3-none-any.whl"
+echo pip > "$into/pip-24.0-py3-none-any.whl"
+"""
+FAKE_NPM = """#!/bin/sh
+echo "$@" >> "$CALLS"
+for word in "$@"; do
+  cache=${word#--cache=}
+  [ "$cache" = "$word" ] || { mkdir -p "$cache/_cacache"; echo x > "$cache/_cacache/x"; }
+done
+[ "$1" = install ] && echo '{"packages": {"": {"name": "sandbox"}}}' > package-lock.json
+exit 0
+"""
+
+
+class Clients:
+    def __init__(self, directory: Path) -> None:
+        self.calls = directory / "calls"
+        for name, text in (("pip3", FAKE_PIP), ("npm", FAKE_NPM)):
+            path = directory / name
+            path.write_text(text)
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    @property
+    def called(self) -> list[str]:
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+
+@pytest.fixture
+def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clients:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    made = Clients(programs)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("CALLS", str(made.calls))
+    monkeypatch.setenv("TSANDBOX_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(pip, "find_spec", lambda _: None)
+    return made
+
+
+def test_pip_packages_are_locked_by_digest_and_fetched_once(clients: Clients, tmp_path: Path) -> None:
+    plan = resolve(plan_of(tmp_path, PIPX))
+    [step] = plan.steps
+    lock = step.params["locked_requirements"]
+    assert [line.split(" --hash=sha256:")[0] for line in lock.splitlines()] == ["other==0.1", "pip==24.0", "tool==1.5"]
+    assert "tool==1.5" in clients.called[0]
+    assert "--only-binary=:all:" in clients.called[0]
+    before = len(clients.called)
+    assert resolve(plan_of(tmp_path, PIPX), offline=True) == plan
+    supplied = ecosystem.supplies(plan, platform_of(DEBIAN), offline=True, say=lambda _: None)
+    assert len(clients.called) == before
+    ecosystem.offer(supplied, tmp_path / "in")
+    assert (tmp_path / "in/ecosystem/pip/tool-1.5-py3-none-any.whl").read_text() == "wheel\n"
+
+
+def test_a_locked_plan_fetches_exactly_what_its_lock_names(clients: Clients, tmp_path: Path) -> None:
+    lock = "tool==1.5 --hash=sha256:00"
+    plan = plan_of(tmp_path, PIPX + f'locked_requirements = "{lock}"\n')
+    assert resolve(plan).steps[0].params["locked_requirements"] == lock
+    ecosystem.supplies(resolve(plan), platform_of(DEBIAN), offline=False, say=lambda _: None)
+    assert "--require-hashes" in clients.called[0]
+
+
+def test_npm_packages_get_a_lock_file_and_a_cache(clients: Clients, tmp_path: Path) -> None:
+    plan = resolve(plan_of(tmp_path, NPM))
+    assert json.loads(plan.steps[0].params["package_lock"]) == {"packages": {"": {"name": "sandbox"}}}
+    assert all("--ignore-scripts" in call for call in clients.called)
+    supplied = ecosystem.supplies(plan, platform_of(DEBIAN), offline=True, say=lambda _: None)
+    [directory] = supplied["npm"]
+    assert (directory / "cache/_cacache/x").is_file()
+    assert [path.name for path in directory.iterdir()] == ["cache"]
+
+
+def test_offline_without_a_cache_says_what_is_missing(clients: Clients, tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match=r"--offline: pipx_install: tool==1\.5 is not in the cache") as raised:
+        resolve(plan_of(tmp_path, PIPX), offline=True)
+    assert raised.value.line == 6
+    assert clients.called == []
+
+
+def test_what_a_client_says_is_told_and_nothing_is_left_behind(clients: Clients, tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match="No matching distribution found") as raised:
+        resolve(plan_of(tmp_path, PIPX.replace('"tool"', '"fails"')))
+    assert 'network = "egress"' in (raised.value.hint or "")
+    assert list((tmp_path / "cache/ecosystem/pip").iterdir()) == []
+
+
+def test_a_recipe_with_network_fetches_for_itself(clients: Clients, tmp_path: Path) -> None:
+    plan = resolve(plan_of(tmp_path, PIPX + '[sandbox]\nnetwork = "egress"\n'))
+    assert "locked_requirements" not in plan.steps[0].params
+    assert plan.steps[0].params["version"] == "1.5"
+    assert ecosystem.supplies(plan, platform_of(DEBIAN), offline=False, say=lambda _: None) == {}
+    assert clients.called == []
+
+
+def test_wheels_fit_the_python_of_the_image_or_have_no_compiled_parts(clients: Clients, tmp_path: Path) -> None:
+    resolve(plan_of(tmp_path, PIPX))
+    assert "--python-version=3.11" in clients.called[0]
+    assert "--platform=manylinux_2_17_x86_64" in clients.called[0]
+    assert "--platform=any" not in clients.called[0]
