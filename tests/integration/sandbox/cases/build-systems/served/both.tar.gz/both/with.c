@@ -1,0 +1,1 @@
+const char *built_with(void) { return BUILT_WITH; }
