@@ -167,11 +167,8 @@ def _built(
 def _ensure_bases(engine: Engine, spec: ContainerSpec, watch: Watch | None) -> None:
     from tsandbox.build.base import ensure_base
 
-    needed = {spec.base.name: spec.base}
-    if spec.profile == "minimal" and spec.packages:
-        needed[spec.builder.name] = spec.builder
-    for name in needed:
-        ensure_base(engine, name, spec.target.arch, watch=watch)
+    for needed in spec.stands_on:
+        ensure_base(engine, needed.name, spec.target.arch, watch=watch)
 
 
 def _request(

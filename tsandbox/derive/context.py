@@ -30,7 +30,7 @@ def context_files(spec: ContainerSpec) -> dict[str, ContextFile]:
     }
     for i, file in enumerate(spec.files):
         files[file_source(file.mode, i)] = ContextFile(content=file.content.encode(), mode=int(file.mode, 8))
-    if minimal and (spec.packages or spec.groups):
+    if spec.staged:
         files |= _closure_scripts()
     return files
 

@@ -24,7 +24,7 @@ def _values(spec: ContainerSpec) -> dict[str, Any]:
     return {
         "base": quoting.word(spec.base.image),
         "builder": quoting.word(spec.builder.image),
-        "profile": spec.profile,
+        "staged": spec.staged,
         "manager": manager,
         "packages": spec.packages.get(manager, ()),
         "repositories": [_repository(each, i) for i, each in enumerate(spec.repositories)],

@@ -53,3 +53,13 @@ class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
     blockers: tuple[Blocker, ...] = ()
     # "apt:jq", or a repository's URL → the places that asked for it, for people; not part of the contract.
     origins: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def staged(self) -> bool:
+        """Put together in a builder stage, of which the image gets only what came out."""
+        return self.profile == "minimal" and bool(self.packages or self.groups)
+
+    @property
+    def stands_on(self) -> tuple[Base, ...]:
+        """The bases that its Dockerfile names: an engine must have them all before it builds."""
+        return (self.base, self.builder) if self.staged else (self.base,)

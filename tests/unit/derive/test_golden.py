@@ -49,15 +49,31 @@ def test_the_minimal_profile_is_refused_elsewhere(family: str) -> None:
         derive(select(recipe, target), target, profile="minimal")
 
 
-def told(path: Path, family: str, profile: str) -> str:
-    recipe = load(path)
-    assert isinstance(recipe, Recipe)
-    target = linux(family, "amd64")
+@pytest.mark.parametrize(("family", "profile"), TARGETS)
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_the_bases_that_are_made_are_those_that_the_dockerfile_names(path: Path, family: str, profile: str) -> None:
     try:
-        spec = derive(select(recipe, target), target, profile=profile)  # type: ignore[arg-type]
+        spec = derived(path, family, profile)
+    except NotSupported:
+        return  # the golden file says why
+    first = [line.split()[1:] for line in render(spec).splitlines() if line.startswith("FROM ")]
+    stages = {words[2] for words in first if len(words) > 1}
+    assert {words[0] for words in first} - stages == {base.image for base in spec.stands_on}
+
+
+def told(path: Path, family: str, profile: str) -> str:
+    try:
+        spec = derived(path, family, profile)
     except NotSupported as error:
         return f"# not supported: {error.message}\n".replace(f"{ROOT}/", "")
     return "".join([without_bases(spec), *context_texts(spec)]).replace(f"{ROOT}/", "")
+
+
+def derived(path: Path, family: str, profile: str) -> ContainerSpec:
+    recipe = load(path)
+    assert isinstance(recipe, Recipe)
+    target = linux(family, "amd64")
+    return derive(select(recipe, target), target, profile=profile)  # type: ignore[arg-type]
 
 
 def without_bases(spec: ContainerSpec) -> str:
