@@ -81,7 +81,8 @@ def build_error(command: EngineCommand, failed: CommandFailed, *, steps_ran: boo
     if isinstance(failed, process.ProgramMissing):
         return diagnose.not_installed(command.name)
     own = (diagnose.HUNG_UP,) if steps_ran else (diagnose.UNREACHABLE, *diagnose.CLIENT_REFUSALS)
-    complaint = diagnose.find(last_words(failed.output), (diagnose.NO_SPACE, diagnose.NO_USER_NETWORK, *own))
+    anybodys = (diagnose.NO_SPACE, diagnose.NO_USER_NETWORK, diagnose.BASE_GONE)
+    complaint = diagnose.find(last_words(failed.output), (*anybodys, *own))
     if complaint is None and steps_ran and not answers(command):
         complaint = diagnose.UNREACHABLE
     if complaint:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tsandbox.engine.process import CommandFailed, ProgramMissing
 from tsandbox.errors import (
+    BuildFailed,
     EngineLookupFailed,
     EngineLost,
     EngineNotInstalled,
@@ -44,6 +45,14 @@ UNREACHABLE = Complaint(
     message="the engine does not answer",
     hint="start it: `systemctl start docker` (or `systemctl --user start podman.socket` for a podman service), "
     "and check DOCKER_HOST or CONTAINER_HOST",
+)
+# A builder looks in a registry for a base that it does not have; in words of its own, which no step prints.
+BASE_GONE = Complaint(
+    pattern=r"llb definition: failed to do request|llb definition: .*: not found|failed to resolve source metadata|"
+    r"pull access denied for |creating build container: .*(initializing source|registry)",
+    error=BuildFailed,
+    message="an image that the Dockerfile stands on is not there, and no registry has it",
+    hint="another process may have removed it; run the same command again, which makes or fetches it anew",
 )
 # A daemon that went away in the middle of a build, in words that no step prints.
 HUNG_UP = msgspec.structs.replace(

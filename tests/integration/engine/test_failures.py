@@ -14,6 +14,7 @@ import pytest
 from tsandbox.engine import BuildRequest, ContainerRequest, Engine, connect
 from tsandbox.engine.probe import native_platform
 from tsandbox.errors import (
+    BuildFailed,
     EngineLookupFailed,
     EngineLost,
     EngineNotInstalled,
@@ -168,6 +169,22 @@ def test_a_look_up_whose_answer_is_cut_off_is_not_an_answer(engine: Engine, tmp_
             engine.image("localhost/tsandbox-test:nothing")
     finally:
         command.program = before
+
+
+def test_a_base_that_is_not_there_is_a_failed_build_and_not_a_lost_engine(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM localhost/tsandbox-test:nothing\n")
+    request = BuildRequest(
+        context=tmp_path,
+        dockerfile=tmp_path / "Dockerfile",
+        tag="localhost/tsandbox-test:on-nothing",
+        labels={},
+        platform=native_platform(),
+    )
+    with pytest.raises(BuildFailed) as error:
+        engine.build(request, on_line=lambda _: None)
+    assert type(error.value) is BuildFailed
+    assert "is not there" in error.value.message
+    assert "run the same command again" in (error.value.hint or "")
 
 
 class Relay:

@@ -144,6 +144,13 @@ def test_before_the_first_step_the_client_speaks() -> None:
     assert type(error) is EngineTooOld
 
 
+def test_a_registry_that_does_not_answer_is_not_the_engine() -> None:
+    said = "failed to create LLB definition: failed to do request: dial tcp 127.0.0.1:80: connect: connection refused"
+    error = building.build_error(ALIVE, failed(said), steps_ran=False)
+    assert type(error) is BuildFailed
+    assert "is not there" in error.message
+
+
 def test_an_engine_that_does_not_answer_after_a_failed_build_was_lost() -> None:
     assert type(building.build_error(DEAD, failed("server did not provide an image ID"), steps_ran=True)) is EngineLost
     assert type(building.build_error(DEAD, failed("whatever"), steps_ran=True)) is EngineLost
