@@ -181,7 +181,8 @@ def _on_host(
 ) -> int:
     from tsandbox.cli.install_summary import host_summary
     from tsandbox.cli.live import watching
-    from tsandbox.sandbox.host_install import host_target, install
+    from tsandbox.sandbox.host_install import install
+    from tsandbox.sandbox.this_host import host_target
 
     target = host_target()
     catalog = catalog_for([name], recipe_dirs)

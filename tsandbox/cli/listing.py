@@ -52,6 +52,6 @@ def _recipes(recipe_dirs: tuple[Path, ...]) -> list[dict[str, str]]:
 
 
 def _installed() -> list[dict[str, str]]:
-    from tsandbox.sandbox.host_install import installed
+    from tsandbox.sandbox.shelf import installed
 
     return [{"name": tool.name, "version": tool.version, "path": str(tool.path)} for tool in installed()]

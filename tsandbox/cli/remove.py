@@ -14,7 +14,7 @@ from tsandbox.cli.output import Output, examples, output_options, safe
 @click.pass_obj
 def command(output: Output, tools: tuple[str, ...]) -> None:
     """Remove tools that `tsandbox install` put on this host."""
-    from tsandbox.sandbox.host_install import remove
+    from tsandbox.sandbox.shelf import remove
 
     gone = [tool for name in tools for tool in remove(name)]
     if output.json:

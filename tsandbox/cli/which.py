@@ -15,7 +15,7 @@ from tsandbox.errors import UsageError
 @click.pass_obj
 def command(output: Output, name: str) -> None:
     """Print where the program or tool NAME lies that `tsandbox install` put on this host."""
-    from tsandbox.sandbox.host_install import program
+    from tsandbox.sandbox.shelf import program
 
     path = program(name)
     if path is None:
