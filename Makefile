@@ -13,7 +13,7 @@ help:  ## Show this list
 run: setup  ## Prove a recipe in a sandbox (RECIPE=jq)
 	$(BIN)/tsandbox install $(RECIPE) --sandbox
 
-test: lint unit integration  ## Everything that CI checks
+test: setup-tests lint unit integration  ## Everything that CI checks
 
 lint: setup  ## Format, lint, types, import rules, generated documents
 	$(BIN)/ruff format --check .
