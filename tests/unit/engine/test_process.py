@@ -56,7 +56,9 @@ def test_arguments_reach_no_shell() -> None:
 
 def test_lines_are_streamed_as_they_come_with_progress_bars_cut_at_carriage_returns() -> None:
     seen: list[str] = []
-    done = process.run(python("import sys; print('a', flush=True); sys.stderr.write('10%\\r90%\\r\\nlast')"), on_line=seen.append)
+    done = process.run(
+        python("import sys; print('a', flush=True); sys.stderr.write('10%\\r90%\\r\\nlast')"), on_line=seen.append
+    )
     assert sorted(seen) == ["10%", "90%", "a", "last"]
     assert set(done.text.split()) == set(seen)
 
