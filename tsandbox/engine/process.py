@@ -18,6 +18,7 @@ from msgspec import Struct
 from tsandbox.engine.protocol import Sink, Stream
 from tsandbox.errors import Interrupted, TimedOut, TsandboxError
 from tsandbox.printable import one_line
+from tsandbox.runner.undisturbed import undisturbed
 
 TAIL_LINES = 20
 # A daemon that a command leaves behind may hold its pipes open; after the command's end we stop listening.
@@ -154,39 +155,53 @@ def start(
     """A program in its own session and process group; whatever way the block is left, the group is gone."""
     words = [str(arg) for arg in argv]
     shown = _shown(words, env, secret_env)
-    with _input(stdin) as source:
-        try:
-            popen = subprocess.Popen(
-                words,
-                env=_environment(env, secret_env),
-                cwd=cwd,
-                stdin=source,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT if merged else subprocess.PIPE,
-                # No controlling terminal: a program that wants a password fails instead of waiting for ever.
-                start_new_session=True,
-            )
-        except (FileNotFoundError, PermissionError) as error:
-            raise ProgramMissing(
-                f"{words[0]}: cannot be run: {error.strerror}", command=shown, returncode=127, output=""
-            ) from error
-    child = Child(popen, words[0], shown)
-    with _live_lock:
-        _live.add(child)
+    child: Child | None = None
     try:
+        with _input(stdin) as source, undisturbed():
+            child = _spawned(words, shown, env=_environment(env, secret_env), cwd=cwd, stdin=source, merged=merged)
         yield child
     except BaseException:
         # Also when the leader has ended: what it started may still run.
-        child.stop()
+        if child:
+            child.stop()
         raise
     finally:
-        if popen.poll() is None:
-            child.stop()
-        for pipe in (popen.stdout, popen.stderr):
-            if pipe:
-                pipe.close()
-        with _live_lock:
-            _live.discard(child)
+        if child:
+            _forget(child)
+
+
+def _spawned(
+    words: list[str], shown: str, *, env: dict[str, str], cwd: Path | None, stdin: int | IO[bytes], merged: bool
+) -> Child:
+    try:
+        popen = subprocess.Popen(
+            words,
+            env=env,
+            cwd=cwd,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merged else subprocess.PIPE,
+            # No controlling terminal: a program that wants a password fails instead of waiting for ever.
+            start_new_session=True,
+        )
+    except (FileNotFoundError, PermissionError) as error:
+        raise ProgramMissing(
+            f"{words[0]}: cannot be run: {error.strerror}", command=shown, returncode=127, output=""
+        ) from error
+    child = Child(popen, words[0], shown)
+    with _live_lock:
+        _live.add(child)
+    return child
+
+
+def _forget(child: Child) -> None:
+    if child.popen.poll() is None:
+        child.stop()
+    for pipe in (child.popen.stdout, child.popen.stderr):
+        if pipe:
+            pipe.close()
+    with _live_lock:
+        _live.discard(child)
 
 
 def output(

@@ -11,6 +11,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tsandbox.runner.undisturbed import undisturbed
+
 OnOutput = Callable[[str, str], None]
 
 _CHUNK = 8192
@@ -88,16 +90,17 @@ class Processes:
     ) -> Ended:
         """Run a program to its end. Raises OSError if it cannot be started at all."""
         began = time.monotonic()
-        child = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        self._groups.add(child.pid)
+        with undisturbed():
+            child = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=dict(env),
+                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._groups.add(child.pid)
         try:
             if child.stdin:
                 _feed(child, stdin or b"")
@@ -120,7 +123,7 @@ class Processes:
         self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path
     ) -> subprocess.Popen[bytes]:
         """Start a program that stays until the run ends."""
-        with log.open("wb") as output:
+        with log.open("wb") as output, undisturbed():
             service = subprocess.Popen(
                 argv,
                 cwd=cwd,
@@ -130,8 +133,8 @@ class Processes:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._groups.add(service.pid)
-        self.services.append(service)
+            self._groups.add(service.pid)
+            self.services.append(service)
         return service
 
     def signal(self, number: int) -> None:
