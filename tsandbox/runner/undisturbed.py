@@ -29,8 +29,8 @@ def undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    for number in came:
-        signal.raise_signal(number)
+    for late in came:
+        signal.raise_signal(late)
 
 
 def _is_handled(number: int) -> bool:
