@@ -140,6 +140,7 @@ def _read_step(raw: dict[str, Any], source: str, path: Path, faults: list[Fault]
     faults += [Fault((*path, *fault.path), fault.message) for fault in wrong]
     if step is None:
         return None
+    faults += [Fault((*path, key), message) for key, message in _file_faults(step)]
     action, does, wrong = read_action(step.action, step.params)
     faults += [Fault(_step_path(path, fault), fault.message) for fault in wrong]
     if does is None:
@@ -151,12 +152,23 @@ def _read_step(raw: dict[str, Any], source: str, path: Path, faults: list[Fault]
         evaluable=step.evaluable,
         deterministic=step.deterministic,
         phase=step.phase,
-        url=step.url,
-        checksum=step.checksum,
+        url=step.url or None,
+        checksum=step.checksum or None,
         size=step.size,
         file=source,
         line=step.line,
     )
+
+
+def _file_faults(step: RawStep) -> list[tuple[str, str]]:
+    """Of what a resolved step says of its file: both are used as they are, as an address and as a name."""
+    url = grammar.download_url(step.url) if step.url else None
+    bare = (step.checksum or "").removeprefix("sha256:")
+    return [
+        (key, message)
+        for key, message in (("url", url), ("checksum", grammar.sha256(bare) if bare else None))
+        if message
+    ]
 
 
 def _step_path(path: Path, fault: Fault) -> Path:

@@ -107,6 +107,18 @@ dependency = Matching(
     r"[A-Za-z0-9][A-Za-z0-9._+-]*(?:@[A-Za-z0-9][A-Za-z0-9._+~:-]*)*",
     "a dependency: a recipe's name, optionally with @version",
 )
+python_package = Matching(
+    r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9](?:[A-Za-z0-9._, -]*[A-Za-z0-9])?\])?",
+    "a Python package's name, optionally with [extras]",
+    takes_words=True,
+)
+node_package = Matching(
+    r"(?:@[A-Za-z0-9~_-][A-Za-z0-9._~-]*/)?[A-Za-z0-9~_][A-Za-z0-9._~-]*",
+    "a Node package's name, such as tool or @owner/tool",
+    takes_words=True,
+)
+# What pip and npm take for one version: everything else would be an address or an option to them.
+package_version = Matching(r"[0-9A-Za-z][0-9A-Za-z.+!_-]*", "a package's version such as 1.4.2")
 sha256 = Matching(r"[0-9a-fA-F]{64}", "a sha256: 64 hexadecimal digits")
 group = Matching(r"[a-z_][a-z0-9_-]{0,30}\$?", "a group name: lower-case letters, digits, '_' and '-', at most 32")
 service = Matching(
@@ -153,6 +165,14 @@ def https_url(text: str) -> str | None:
     if len(text) > _LONGEST or not re.fullmatch(_URL, text):
         return f"{_show(text)} is not a well-formed URL"
     return None
+
+
+def download_url(text: str) -> str | None:
+    if text.startswith("{"):
+        # A placeholder is the whole address: it is checked when it has been filled in.
+        return None
+    # Plain http is accepted here and warned about by `validate`: the checksum is what protects a download.
+    return https_url(f"https{text[4:]}" if text.startswith("http://") else text)
 
 
 def repository_url(text: str) -> str | None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from tsandbox import settings
 from tsandbox.errors import DownloadFailed
 from tsandbox.printable import one_line
+from tsandbox.recipe import grammar
 from tsandbox.sandbox import http
 from tsandbox.sandbox.transfer import Mismatch, Transfer
 
@@ -30,6 +31,11 @@ class Download(Struct, frozen=True, kw_only=True):
     digests: tuple[tuple[str, str], ...] = ()
     file: str | None = None
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        # It becomes a file's name; some come from answers of the network.
+        if self.sha256 is not None and (fault := grammar.sha256(self.sha256)):
+            raise DownloadFailed(f"{self.step}: {fault}", file=self.file, line=self.line)
 
     @property
     def name(self) -> str:

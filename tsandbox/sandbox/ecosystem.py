@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 from tsandbox import settings
 from tsandbox.engine import process
-from tsandbox.errors import DownloadFailed, NotSupported
+from tsandbox.errors import DownloadFailed, InvalidInput, NotSupported, Problem
 from tsandbox.plan import Plan, PlanStep, Platform
+from tsandbox.printable import one_line
 from tsandbox.runner.executable import ECOSYSTEMS
 from tsandbox.sandbox import npm, pip
 
@@ -37,7 +38,8 @@ class Client(Protocol):
     def latest_version(self, package: str) -> str: ...
     def wanted(self, params: Params, version: str | None) -> str | None: ...
     def resolve(self, wanted: str, platform: Platform, into: Path) -> str: ...
-    def fetch(self, lock: str, platform: Platform, into: Path) -> None: ...
+    def fetch(self, lock: str, platform: Platform, into: Path) -> None:
+        """What the lock names; a ValueError says what is wrong with a lock that may not be given to the client."""
 
 
 CLIENTS: dict[str, Client] = {"pip": pip, "npm": npm}
@@ -103,7 +105,11 @@ def supplies(plan: Plan, platform: Platform, *, offline: bool, say: Say) -> dict
             if offline:
                 raise _not_cached(step, str(step.params.get("package") or "what its lock names"))
             say(f"{step.place}: {name} fetches what the plan has locked")
-            _fetch(client, name, locked, platform, directory)
+            try:
+                _fetch(client, name, locked, platform, directory)
+            except ValueError as error:
+                fault = Problem(step.file or "-", step.line, client.LOCK, one_line(str(error)))
+                raise InvalidInput(str(fault), problems=[fault]) from None
         found.setdefault(name, []).append(directory)
     return found
 

@@ -9,7 +9,8 @@ from typing import Any
 from tsandbox.engine import process
 from tsandbox.errors import DownloadFailed
 from tsandbox.plan import Platform
-from tsandbox.sandbox.pip import facts
+from tsandbox.sandbox import npm_lock
+from tsandbox.sandbox.pip import chosen_version, facts
 
 LOCK = "package_lock"
 _TIMEOUT = 600.0
@@ -34,7 +35,7 @@ def wanted(params: Mapping[str, Any], version: str | None) -> str | None:
     package = params.get("package")
     if not isinstance(package, str):
         return None
-    chosen = params.get("version") or version
+    chosen = chosen_version(params, version)
     return f"{package}@{chosen}" if chosen else package
 
 
@@ -52,11 +53,11 @@ def resolve(wanted: str, platform: Platform, into: Path) -> str:
 
 
 def fetch(lock: str, platform: Platform, into: Path) -> None:
+    checked = npm_lock.checked(lock)
     work = into / "work"
     work.mkdir()
-    root = json.loads(lock)["packages"][""]
-    (work / "package.json").write_text(json.dumps(root), encoding="utf-8")
-    (work / "package-lock.json").write_text(lock, encoding="utf-8")
+    (work / "package.json").write_text(json.dumps(npm_lock.root(checked)), encoding="utf-8")
+    (work / "package-lock.json").write_text(json.dumps(checked), encoding="utf-8")
     _fill(work, platform, into)
 
 

@@ -15,6 +15,8 @@ from tsandbox.derive import bases
 from tsandbox.engine import process
 from tsandbox.errors import DownloadFailed
 from tsandbox.plan import Platform
+from tsandbox.recipe import grammar
+from tsandbox.sandbox import pip_lock
 
 LOCK = "locked_requirements"
 _TIMEOUT = 600.0
@@ -36,8 +38,17 @@ def wanted(params: Mapping[str, Any], version: str | None) -> str | None:
     package = params.get("package")
     if not isinstance(package, str) or params.get("source_dir") or params.get("requirements"):
         return None
-    chosen = params.get("version") or version
+    chosen = chosen_version(params, version)
     return f"{package}=={chosen}" if chosen else package
+
+
+def chosen_version(params: Mapping[str, Any], version: str | None) -> str | None:
+    """The step's own version or else the tool's; what a client would read as anything but a version is refused."""
+    own = params.get("version")
+    chosen = own if isinstance(own, str) and own and "{" not in own else version
+    if chosen and (fault := grammar.package_version(chosen)):
+        raise DownloadFailed(fault, hint='write the package\'s version into the step: version = "…"')
+    return chosen
 
 
 def resolve(requirement: str, platform: Platform, into: Path) -> str:
@@ -50,7 +61,7 @@ def resolve(requirement: str, platform: Platform, into: Path) -> str:
 
 def fetch(lock: str, platform: Platform, into: Path) -> None:
     requirements = into / "requirements.txt"
-    requirements.write_text(lock, encoding="utf-8")
+    requirements.write_text(pip_lock.checked(lock), encoding="utf-8")
     _download(["--require-hashes", "--requirement", str(requirements)], platform, into)
     requirements.unlink()
     offer_itself(into)

@@ -8,6 +8,7 @@ import msgspec
 
 from tsandbox.errors import DownloadFailed
 from tsandbox.plan import Plan, PlanStep, Platform
+from tsandbox.recipe.digest import read_digest
 from tsandbox.recipe.load import read_action
 from tsandbox.runner.executable import DOWNLOADS, ECOSYSTEMS
 from tsandbox.runner.failures import StepFailed
@@ -220,9 +221,11 @@ def _declared(params: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     checksum = params.get("checksum")
     if not isinstance(checksum, str) or not checksum or "{" in checksum:
         return ()
-    prefix, colon, value = checksum.partition(":")
-    algorithm = str(params.get("checksum_algo") or (prefix if colon else "sha256"))
-    return ((algorithm.lower().replace("-", ""), (value if colon else checksum).lower()),)
+    try:
+        return (read_digest(checksum, params.get("checksum_algo")),)
+    except ValueError as error:
+        # What a placeholder stood for was not known when the recipe was loaded.
+        raise DownloadFailed(f"checksum: {error}", hint="write the file's digest into the step") from None
 
 
 def _bare(checksum: str | None) -> str | None:

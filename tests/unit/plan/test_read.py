@@ -102,6 +102,14 @@ def test_all_faults_are_told_with_their_paths() -> None:
         ({"sandbox": {"limits": {"cpus": 1e400}}}, "p.json: Infinity is not JSON"),
         ({"steps": [{**STEP, "params": {"packages": ["jq"], "x": 1}}]}, "steps[0].params.x: unknown key"),
         ({"steps": [{"action": "x", "params": [1]}]}, "steps[0].params: expected a table, got a list"),
+        (
+            {"steps": [{**STEP, "url": "file:///etc/passwd"}]},
+            "steps[0].url: 'file:///etc/passwd' must be an https:// URL",
+        ),
+        (
+            {"steps": [{**STEP, "checksum": "../../x"}]},
+            "steps[0].checksum: '../../x' is not a sha256: 64 hexadecimal digits",
+        ),
     ],
 )
 def test_a_fault_is_told_where_it_is(changes: dict[str, Any], message: str) -> None:

@@ -96,7 +96,11 @@ ALL = '{ apt = ["x"], dnf = ["x"], pacman = ["x"], apk = ["x"], zypper = ["x"] }
             [(10, "steps[2]")],
         ),
         ("TS007", f"{STEP}'x'\nurls = ['https://a.example', 'http://b.example']\n", [(6, "steps[0].urls[1]")]),
-        ("TS008", f"{STEP}'download'\nurl = 'https://example.com/main/x'\nchecksum = 'x'\n", [(6, "steps[0].url")]),
+        (
+            "TS008",
+            f"{STEP}'download'\nurl = 'https://example.com/main/x'\nchecksum = '{'0' * 64}'\n",
+            [(6, "steps[0].url")],
+        ),
         ("TS008", f"{STEP}'download'\nurl = 'https://example.com/{{version}}/x'\n", [(6, "steps[0].url")]),
         (
             "TS008",

@@ -1,5 +1,6 @@
 """Loading recipes: every fault at once, each with its line, and what the contract says about single fields."""
 
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from datetime import date, time
@@ -138,7 +139,7 @@ WHOLE: dict[str, Any] = {
             "primitives": [{"apt": {"packages": ["x"]}}, {"env_set": {"name": "A", "value": "1"}}],
         },
         {"action": "file_write", "path": "/etc/x", "content": "x", "mode": "0644"},
-        {"action": "download_file", "url": "https://example.com/x", "dest": "x", "checksum": "x"},
+        {"action": "download_file", "url": "https://example.com/x", "dest": "x", "checksum": "0" * 64},
         {"action": "manual", "text": "x"},
     ],
     "verify": {"command": "x", "patterns": ["x"], "exit_code": 1, "additional": [{"command": "x"}]},
@@ -184,7 +185,7 @@ def test_a_wrong_type_anywhere_is_told_at_its_place(path: tuple[Any, ...]) -> No
 
 
 # Tables of others, and their parameters: whatever JSON can carry.
-OPEN = {("metadata", "satisfies"), ("steps", 4, "checksum")}
+OPEN = {("metadata", "satisfies")}
 
 
 @pytest.mark.parametrize(
@@ -349,3 +350,37 @@ def test_memory_within_bounds_loads(amount: str) -> None:
 )
 def test_where_there_is_a_choice_it_is_told(text: str, message: str) -> None:
     assert only_problem(f"{HEAD}{STEP}{text}\n") == f"f.toml:7: {message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('action = "pipx_install"\npackage = "--index-url=https://x.example"', "package: .* is not a Python package"),
+        ('action = "pip_install"\npackage = "tool @ file:///srv/x"', "package: .* is not a Python package"),
+        ('action = "pip_exec"\npackage = "tool"\nversion = "1 --pre"', "version: .* is not a package's version"),
+        ('action = "npm_install"\npackage = "owner/project"', "package: .* is not a Node package"),
+        ('action = "npm_exec"\npackage = "git+file:///srv/x"', "package: .* is not a Node package"),
+        ('action = "npm_install"\npackage = "tool"\nversion = "file:../x"', "version: .* is not a package's version"),
+        ('action = "download"\nurl = "https://x.example/f"\nchecksum = "../../x"', "checksum: is not a sha256"),
+        ('action = "download"\nurl = "https://x.example/f"\nchecksum = "sha512:00"', "checksum: is not a sha512"),
+        ('action = "download"\nchecksum = "00"\nchecksum_algo = "shake_128"', "checksum: .* is no algorithm"),
+        ('action = "download"\nchecksum = 3', "checksum: expected text"),
+    ],
+)
+def test_what_a_client_on_the_host_or_the_cache_is_asked_for_by_has_a_grammar(text: str, fault: str) -> None:
+    assert re.search(fault, only_problem(f"{HEAD}[[steps]]\n{text}\n"))
+
+
+def test_names_and_digests_as_real_recipes_write_them_are_taken() -> None:
+    for text in (
+        'action = "pipx_install"\npackage = "black[d,jupyter]"\nversion = "24.1.0rc1"',
+        'action = "npm_install"\npackage = "@angular/cli"\nversion = "{version}"',
+        'action = "download"\nurl = "https://x.example/f"\nchecksum = "{version.checksum}"',
+        f'action = "download"\nurl = "https://x.example/f"\nchecksum = "SHA-512:{"A" * 128}"',
+    ):
+        assert len(step(text).steps) == 1
+
+
+def test_faults_of_shape_and_of_content_are_told_together() -> None:
+    found = problems(f'{HEAD}[[steps]]\naction = "download"\nurl = "ftp://x"\nwhen_made = 2024-01-01\n')
+    assert len(found) == 2

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.sandbox.plans import DEBIAN, plan_of
-from tsandbox.errors import DownloadFailed
+from tsandbox.errors import DownloadFailed, InvalidInput
 from tsandbox.plan.select import platform_of
-from tsandbox.sandbox import ecosystem, pip
+from tsandbox.sandbox import ecosystem, npm_lock, pip, pip_lock
 from tsandbox.sandbox.resolve import resolve
 
 PIPX = '[version]\npin = "1.5"\n[[steps]]\naction = "pipx_install"\npackage = "tool"\n'
@@ -75,7 +75,7 @@ def test_pip_packages_are_locked_by_digest_and_fetched_once(clients: Clients, tm
 
 
 def test_a_locked_plan_fetches_exactly_what_its_lock_names(clients: Clients, tmp_path: Path) -> None:
-    lock = "tool==1.5 --hash=sha256:00"
+    lock = f"tool==1.5 --hash=sha256:{'0' * 64}"
     plan = plan_of(tmp_path, PIPX + f'locked_requirements = "{lock}"\n')
     assert resolve(plan).steps[0].params["locked_requirements"] == lock
     ecosystem.supplies(resolve(plan), platform_of(DEBIAN), offline=False, say=lambda _: None)
@@ -119,3 +119,81 @@ def test_wheels_fit_the_python_of_the_image_or_have_no_compiled_parts(clients: C
     assert "--python-version=3.11" in clients.called[0]
     assert "--platform=manylinux_2_17_x86_64" in clients.called[0]
     assert "--platform=any" not in clients.called[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-e /srv/project",
+        "--index-url https://evil.example/simple",
+        "tool @ file:///srv/tool.whl",
+        "tool==1.5",
+        "tool>=1.5 --hash=sha256:" + "0" * 64,
+        "tool==1.5 --hash=sha256:" + "0" * 64 + " --config-settings=x=y",
+        "tool==1.5 ; python_version > '3' --global-option=x --hash=sha256:" + "0" * 64,
+        "${HOME}==1.5 --hash=sha256:" + "0" * 64,
+    ],
+)
+def test_a_lock_that_would_lead_pip_elsewhere_is_refused(clients: Clients, tmp_path: Path, line: str) -> None:
+    plan = plan_of(tmp_path, PIPX + f"locked_requirements = {json.dumps(line)}\n")
+    with pytest.raises(InvalidInput, match=r"is not of the form name==version") as raised:
+        ecosystem.supplies(plan, platform_of(DEBIAN), offline=False, say=lambda _: None)
+    assert raised.value.line == 6
+    assert clients.called == []
+
+
+def test_a_lock_as_other_tools_write_it_is_read() -> None:
+    digest = "--hash=sha256:" + "a" * 64
+    written = (
+        f"# made by a tool\ntool[fast]==1.5 ; python_version >= '3.8' \\\n    {digest} \\\n    {digest}\n    # via x\n"
+    )
+    assert pip_lock.checked(written) == f"tool[fast]==1.5 ; python_version >= '3.8' {digest} {digest}\n"
+
+
+def npm_locked(place: str = "node_modules/tool", **changed: object) -> str:
+    package = {"resolved": "https://registry.example/tool.tgz", "integrity": "sha512-x", "version": "1.5"} | changed
+    return json.dumps({"packages": {"": {"dependencies": {"tool": "^1.5"}}, place: package}})
+
+
+def test_a_lock_of_npm_is_passed_on_without_what_was_not_checked() -> None:
+    written = json.loads(npm_locked(dependencies={"a": ">=1 <2 || ^3", "b": "npm:@o/c@~1.0"}))
+    written["packages"]["node_modules/@o/c"] = {"version": "1.0.2-rc.1", "integrity": "sha512-x"}
+    passed = npm_lock.checked(json.dumps(written | {"dependencies": {"old": {"version": "file:../x"}}}))
+    assert passed["packages"] == written["packages"]
+    assert "dependencies" not in passed
+
+
+@pytest.mark.parametrize(
+    ("lock", "fault"),
+    [
+        (npm_locked("../../outside"), "is not a place below node_modules"),
+        (npm_locked("node_modules/../../outside"), "is not a place below node_modules"),
+        (npm_locked(link=True), "is a link"),
+        (npm_locked(resolved="git+ssh://git@host/x.git"), "something else than a registry"),
+        (npm_locked(resolved="file:../x"), "something else than a registry"),
+        (npm_locked(resolved=None, version="file:../x"), "something else than a registry"),
+        (npm_locked(integrity=None), "no digest"),
+        (npm_locked(dependencies={"x": "git+file:///srv/x"}), "something else than its version"),
+        (npm_locked(dependencies={"x": "owner/project"}), "something else than its version"),
+        (npm_locked(optionalDependencies={"x": "../x"}), "something else than its version"),
+        ('{"packages": {}}', "nothing of the package"),
+        ('{"dependencies": {}}', "npm 7 or later"),
+        ("[" * 100_000, "npm 7 or later"),
+        ("x", "npm 7 or later"),
+    ],
+)
+def test_a_lock_that_would_lead_npm_elsewhere_is_refused(
+    clients: Clients, tmp_path: Path, lock: str, fault: str
+) -> None:
+    plan = plan_of(tmp_path, NPM + f"package_lock = {json.dumps(lock)}\n")
+    with pytest.raises(InvalidInput, match=fault):
+        ecosystem.supplies(plan, platform_of(DEBIAN), offline=False, say=lambda _: None)
+    assert clients.called == []
+
+
+@pytest.mark.parametrize("version", ["file:x", "1.0/x", "npm:other"])
+def test_a_version_that_a_client_reads_as_an_address_is_refused(clients: Clients, tmp_path: Path, version: str) -> None:
+    with pytest.raises(DownloadFailed, match="is not a package's version") as raised:
+        resolve(plan_of(tmp_path, NPM.replace('"1.5"', f'"{version}"')))
+    assert raised.value.line == 6
+    assert clients.called == []

@@ -11,6 +11,7 @@ from typing import Any
 from tsandbox.recipe import grammar
 from tsandbox.recipe.actions.base import Action
 from tsandbox.recipe.decode import Fault, Path
+from tsandbox.recipe.digest import read_digest
 from tsandbox.recipe.grammar import Check
 
 _DEEPEST = 32
@@ -18,18 +19,15 @@ _DEEPEST = 32
 _LARGEST = 1 << 63
 
 
-def _download_url(text: str) -> str | None:
-    if text.startswith("{"):
-        # A placeholder is the whole address: it is checked when it has been filled in.
-        return None
-    # Plain http is accepted here and warned about by `validate`: the checksum is what protects a download.
-    return grammar.https_url(f"https{text[4:]}" if text.startswith("http://") else text)
+def _unless_placeholder(check: Check) -> Check:
+    """What is filled in later is checked then."""
+    return lambda text: None if "{" in text else check(text)
 
 
-_CHECKED: dict[str, Check] = {
-    "url": _download_url,
-    "fallback_urls": _download_url,
-    "checksum_url": _download_url,
+_ALWAYS_CHECKED: dict[str, Check] = {
+    "url": grammar.download_url,
+    "fallback_urls": grammar.download_url,
+    "checksum_url": grammar.download_url,
     "dest": grammar.inside_path,
     "archive": grammar.inside_path,
     "source_dir": grammar.inside_path,
@@ -37,6 +35,22 @@ _CHECKED: dict[str, Check] = {
     "package": grammar.one_line,
     "crate": grammar.one_line,
     "module": grammar.one_line,
+}
+_PYTHON: dict[str, Check] = {
+    "package": grammar.python_package,
+    "version": _unless_placeholder(grammar.package_version),
+}
+_NODE: dict[str, Check] = {
+    "package": grammar.node_package,
+    "version": _unless_placeholder(grammar.package_version),
+}
+# What a client on the host is asked for by name is narrower than a line of text.
+_CHECKED: dict[str, dict[str, Check]] = {
+    "npm_exec": _NODE,
+    "npm_install": _NODE,
+    "pip_exec": _PYTHON,
+    "pip_install": _PYTHON,
+    "pipx_install": _PYTHON,
 }
 # Actions whose parameters we act on; for all others only the shape is checked.
 EXECUTED = frozenset(
@@ -59,6 +73,7 @@ EXECUTED = frozenset(
         "install_libraries",
         "link_dependencies",
         "meson_build",
+        "npm_exec",
         "npm_install",
         "pip_exec",
         "pip_install",
@@ -97,8 +112,12 @@ class Carried(Action, frozen=True, kw_only=True):
 
 def read_carried(action: str, params: Mapping[str, Any]) -> tuple[Carried | None, list[Fault]]:
     faults = [fault for key, value in params.items() for fault in _shape_faults(value, (key,))]
-    if action in EXECUTED and not faults:
-        faults = [fault for key, value in params.items() for fault in _content_faults(key, value)]
+    if action in EXECUTED:
+        checks = {**_ALWAYS_CHECKED, **_CHECKED.get(action, {})}
+        found = [fault for key, check in checks.items() for fault in _content_faults(key, params.get(key), check)]
+        faults += [
+            fault for fault in (*found, *_digest_faults(params)) if fault.path not in {each.path for each in faults}
+        ]
     return (None if faults else Carried(action=action, params=dict(params))), faults
 
 
@@ -118,9 +137,23 @@ def _shape_faults(value: Any, path: Path) -> list[Fault]:
     return [Fault(path, f"a {type(value).__name__} cannot be carried into a plan; write it as text")]
 
 
-def _content_faults(key: str, value: Any) -> list[Fault]:
-    check = _CHECKED.get(key)
-    if check is None:
+def _digest_faults(params: Mapping[str, Any]) -> list[Fault]:
+    """Of a file: its name in the cache, so nothing but a digest will do."""
+    checksum, algorithm = params.get("checksum") or "", params.get("checksum_algo") or ""
+    for key, value in (("checksum", checksum), ("checksum_algo", algorithm)):
+        if not isinstance(value, str):
+            return [Fault((key,), "expected text")]
+    if not checksum or "{" in checksum:
+        return []
+    try:
+        read_digest(checksum, algorithm)
+    except ValueError as error:
+        return [Fault(("checksum",), str(error))]
+    return []
+
+
+def _content_faults(key: str, value: Any, check: Check) -> list[Fault]:
+    if value is None:
         return []
     items = enumerate(value) if isinstance(value, list) else [(None, value)]
     faults = []

@@ -36,6 +36,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "install_libraries": ("patterns", "libraries", "outputs"),
     "link_dependencies": ("library", "version", "dependencies"),
     "meson_build": (*_BUILD, "meson_args", "buildtype", "build_dir"),
+    "npm_exec": ("package", "version", "executables", "package_lock", "ignore_scripts"),
     "npm_install": ("package", "version", "executables", "package_lock", "ignore_scripts"),
     "pip_exec": ("package", "version", "executables", "locked_requirements", "python_version", "has_native_addons"),
     "pip_install": ("package", "packages", "version", "executables", "requirements", "constraints", "source_dir"),
