@@ -32,8 +32,6 @@ class Building:
                 stderr=said,
                 stdout=said,
                 start_new_session=True,
-                # Ctrl-C must reach it even where we ourselves, in the background, ignore it.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - nothing else runs here
             )
         deadline = time.monotonic() + 180
         while (
