@@ -1,6 +1,5 @@
 """`tsandbox shell`: a shell in the sandbox of a recipe, with its files as they are before a step or at the end."""
 
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,5 +108,7 @@ def after_failure(outcome: "Outcome", engine: "Engine", *, keep: bool) -> None:
 
 
 def _discard(outcome: "Outcome") -> None:
+    from tsandbox.runner.trees import clear
+
     if "files" in outcome.kept:
-        shutil.rmtree(outcome.kept["files"], ignore_errors=True)
+        clear(Path(outcome.kept["files"]))

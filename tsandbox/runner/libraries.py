@@ -2,13 +2,13 @@
 
 import os
 import platform
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tsandbox.runner.diagnose import missing_command, missing_library
 from tsandbox.runner.elf import Elf, read_elf
 from tsandbox.runner.failures import Finding
+from tsandbox.runner.trees import walk
 
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 _TRIPLETS = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
@@ -55,14 +55,13 @@ class _System:
 
 def _files(root: Path) -> Iterator[Path]:
     seen = 0
-    for directory, _, names in os.walk(root):
-        for name in names:
-            path = Path(directory, name)
+    for _, _, entries in walk(root):
+        for entry in entries:
             seen += 1
             if seen > _MAX_FILES:
                 return
-            if stat.S_ISREG(path.lstat().st_mode) or path.is_symlink():
-                yield path
+            if entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                yield Path(entry.path)
 
 
 def _needs(path: Path, root: Path, system: _System, env: Mapping[str, str]) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tsandbox.engine.protocol import ContainerEnd, ContainerRequest, Engine, Mount, Stream
 from tsandbox.errors import TsandboxError
+from tsandbox.runner import trees
 from tsandbox.sandbox.journal import Journal
 from tsandbox.sandbox.options import Network
 from tsandbox.sandbox.outcome import Limits
@@ -211,7 +212,7 @@ class _Disk:
 
     def __init__(self, directory: Path, limit: int | None) -> None:
         self._directory, self._limit = directory, limit
-        self._free = shutil.disk_usage(directory).free
+        self._free = self._at_first = shutil.disk_usage(directory).free
         self._measured = 0
         self._next = 0.0
 
@@ -224,18 +225,21 @@ class _Disk:
             return True
         if self._measured + (self._free - free) < self._limit:
             return False
-        self._free, self._measured = free, written(self._directory)
+        seen = written(self._directory)
+        # What a recipe hides from us is counted by what the disk has lost since, whoever took it.
+        self._free, self._measured = free, self._at_first - free if seen is None else seen
         return self._measured > self._limit
 
 
-def written(directory: Path) -> int:
-    """Bytes on disk below a directory, as far as they can be seen while others write there."""
+def written(directory: Path) -> int | None:
+    """Bytes on disk below a directory while others write there; None where a part of it cannot be seen."""
+    hidden: list[OSError] = []
     total = 0
-    for root, _, names in os.walk(directory):
-        for name in names:
+    for _, _, files in trees.walk(directory, hidden.append):
+        for entry in files:
             with suppress(OSError):
-                total += os.lstat(os.path.join(root, name)).st_blocks * 512  # noqa: PTH118 - many files
-    return total
+                total += entry.stat(follow_symlinks=False).st_blocks * 512
+    return None if any(not isinstance(error, FileNotFoundError) for error in hidden) else total
 
 
 @contextmanager

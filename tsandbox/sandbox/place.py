@@ -18,6 +18,7 @@ from tsandbox.errors import TsandboxError
 from tsandbox.plan import Plan
 from tsandbox.plan.write import plan_object
 from tsandbox.runner.environment import SECRETS
+from tsandbox.runner.trees import clear
 from tsandbox.sandbox.downloads import Fetched
 
 _NAME = re.compile(r"(?P<engine>[a-z]+)-(?P<owner>\d+-\d*)-(?P<random>[0-9a-f]{12})")
@@ -106,7 +107,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def discard(engine: Engine, directory: Path) -> None:
-    shutil.rmtree(directory, ignore_errors=True)
+    clear(directory)
     if directory.exists() and engine.facts().rootless:
         # Files of other users in the container belong to sub-ids here, which only the user's namespace can remove.
         with suppress(process.CommandFailed):

@@ -6,7 +6,6 @@ leads to the version in use and is replaced in one step; `bin/PROGRAM` leads thr
 
 import json
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from tsandbox.build.locking import locked
 from tsandbox.errors import UsageError
 from tsandbox.plan import Plan
 from tsandbox.runner.run import RECEIPT
+from tsandbox.runner.trees import clear
 from tsandbox.sandbox.place import Place
 
 
@@ -86,7 +86,7 @@ def staging(plan: Plan) -> Iterator[Place]:
     """Leftovers of a killed install are cleared before; what this one began and did not prove is cleared after."""
     tools_dir().mkdir(parents=True, exist_ok=True)
     for work in settings.data_dir().glob(".work-*"):
-        shutil.rmtree(work, ignore_errors=True)
+        clear(work)
     _clear_unproved()
     directories = [directory_of(part) for part in plan.with_dependencies()]
     begun = [directory for directory in directories if not (directory / RECEIPT).is_file()]
@@ -109,11 +109,13 @@ def work_place() -> Iterator[Place]:
     """Inputs and a scratch directory beside the tools, so that files can be moved there in one step."""
     home = settings.data_dir()
     home.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".work-", dir=home) as name:
-        place = Place(directory=Path(name), container="")
+    place = Place(directory=Path(tempfile.mkdtemp(prefix=".work-", dir=home)), container="")
+    try:
         (place.inputs / "downloads").mkdir(parents=True)
         place.out.mkdir()
         yield place
+    finally:
+        clear(place.directory)
 
 
 def _mark(directory: Path) -> Path:
@@ -132,7 +134,7 @@ def _delete(directory: Path) -> None:
         return
     grave = directory.with_name(f".gone-{directory.name}-{os.getpid()}-{time.monotonic_ns()}")
     directory.rename(grave)
-    shutil.rmtree(grave, ignore_errors=True)
+    clear(grave)
 
 
 def switch(plan: Plan) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tsandbox.runner.context import Context, Effect
 from tsandbox.runner.failures import StepFailed
 from tsandbox.runner.params import Pair, Params
+from tsandbox.runner.trees import walk
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -131,14 +132,13 @@ def set_rpath(context: Context, params: Params) -> Effect:
 
 def link_tree(source: Path, target: Path) -> None:
     """A copy of a tree that shares the files' storage where the file system can; existing files are replaced."""
-    for directory, folders, files in os.walk(source):
+    for directory, folders, others in walk(source):
         here = target / Path(directory).relative_to(source)
         here.mkdir(parents=True, exist_ok=True)
-        links = [name for name in folders if Path(directory, name).is_symlink() and name != ".install"]
-        folders[:] = [name for name in folders if name not in links and name != ".install"]
-        for name in (*files, *links):
-            if name != ".install":
-                copy_file(Path(directory, name), here / name)
+        folders[:] = [entry for entry in folders if entry.name != ".install"]
+        for entry in others:
+            if entry.name != ".install":
+                copy_file(Path(entry.path), here / entry.name)
 
 
 def copy_file(source: Path, target: Path) -> None:
