@@ -60,6 +60,7 @@ class UsageError(TsandboxError):
     """The command line, an environment variable or the configuration file is wrong."""
 
     exit_code = 2
+    stage = "load"
 
 
 class InvalidInput(TsandboxError):

@@ -3,6 +3,8 @@
 `tsandbox --help` prints these summaries without importing any of the modules; a test compares them with the modules.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -50,6 +52,15 @@ class ReaderGone(Exception):
     """Whoever read our output (`| head`) has seen enough."""
 
 
+@contextmanager
+def _reader_may_go() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        # click would end with 1, and that is our exit code for bugs.
+        raise ReaderGone from error
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for."""
 
@@ -64,12 +75,14 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        # `--help` and `--version` print while the context is made.
+        with _reader_may_go():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _reader_may_go():
             return super().invoke(ctx)
-        except BrokenPipeError as error:
-            # click would end with 1, and that is our exit code for bugs.
-            raise ReaderGone from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

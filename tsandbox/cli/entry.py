@@ -4,17 +4,23 @@ import errno
 import gc
 import os
 import sys
+from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from tsandbox import __version__
+from tsandbox.cli import streams
 from tsandbox.cli.commands import LazyGroup, ReaderGone
 from tsandbox.cli.output import Output, examples, output_options, safe
 from tsandbox.errors import Interrupted, InvalidInput, NoSpace, TsandboxError, UsageError
 
 if TYPE_CHECKING:
     from tsandbox.recipe import Target
+
+# As a shell tells a death by SIGPIPE.
+_READER_GONE = 141
 
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -53,15 +59,21 @@ def cli() -> None:
 def main(args: list[str] | None = None) -> NoReturn:
     """Run a command and end the process."""
     arguments = sys.argv[1:] if args is None else args
+    streams.make_usable()
     output = Output()
     # A usage error ends the parsing before `--json` is seen, and still has to answer in JSON.
-    output.json = "--json" in arguments
+    output.json = _asks_for_json(arguments)
     output.debug = "--debug" in arguments
     try:
         sys.exit(_run(arguments, output))
     finally:
         # Nothing is left to do: a last look for garbage while Python shuts down takes a sixth of the time of `spec`.
         gc.freeze()
+
+
+def _asks_for_json(arguments: list[str]) -> bool:
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return not {"--json", "--format=json"}.isdisjoint(options) or ("--format", "json") in pairwise(options)
 
 
 def _run(arguments: list[str], output: Output) -> int:
@@ -73,11 +85,24 @@ def _run(arguments: list[str], output: Output) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except ReaderGone:
-        # Python must not complain about it again while it shuts down. As a shell tells a death by SIGPIPE:
-        sys.stdout = None
-        return 141
+        streams.abandon()
+        return _READER_GONE
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place that can turn a bug into a message
-        return report(_as_ours(error), output)
+        return _end_with(_as_ours(error), output)
+
+
+def _end_with(error: TsandboxError, output: Output) -> int:
+    """Tell the error as far as anything can still be told: what takes our output may be gone or full."""
+    try:
+        return report(error, output)
+    except BrokenPipeError:
+        streams.abandon()
+        return _READER_GONE
+    except OSError:
+        streams.abandon()
+        with suppress(OSError):
+            tell(error)
+        return error.exit_code
 
 
 def _terminal_width() -> int:

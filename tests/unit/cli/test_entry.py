@@ -142,10 +142,18 @@ def test_escape_sequences_in_a_message_are_not_obeyed(failing) -> None:  # type:
         ["spec", "--json"],
         ["spec", "x", "--colour", "--json"],
         ["--json", "-x"],
+        ["spec", "x", "--format", "json", "--colour"],
+        ["validate", "--format=json"],
     ],
 )
 def test_usage_errors_answer_in_json_too(run: Run, arguments: list[str]) -> None:
-    assert run(*arguments, code=2).json["error"]["type"] == "UsageError"
+    found = run(*arguments, code=2).json
+    assert (found["error"]["type"], found["stage"]) == ("UsageError", "load")
+
+
+@pytest.mark.parametrize("arguments", [["nonsense", "--", "--json"], ["spec", "x", "--format", "toml", "--colour"]])
+def test_what_only_looks_like_a_wish_for_json_is_none(run: Run, arguments: list[str]) -> None:
+    assert run(*arguments, code=2).stdout == ""
 
 
 def test_a_misspelt_command_gets_a_hint(run: Run) -> None:
@@ -156,12 +164,9 @@ def test_json_may_stand_before_or_after_the_command(run: Run) -> None:
     assert run("--json", "list").stdout == run("list", "--json").stdout
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tsandbox", "spec", "jq", "--family", "all", "--json"],
-        stdout=PIPE,
-        stderr=PIPE,
-    )
+@pytest.mark.parametrize("arguments", ["spec jq --family all --json", "--help", "spec nonesuch --json"])
+def test_a_reader_that_goes_away_is_no_error(arguments: str) -> None:
+    process = subprocess.Popen([sys.executable, "-m", "tsandbox", *arguments.split()], stdout=PIPE, stderr=PIPE)
     assert process.stdout
     assert process.stderr
     process.stdout.close()
@@ -169,6 +174,43 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     process.stderr.close()
     assert process.wait() == 141
     assert complaint == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [("spec jq", 6), ("spec jq --json", 6), ("--help", 6), ("spec nonesuch --json", 6), ("spec nonesuch", 3)],
+)
+def test_output_that_nothing_takes_is_told_once(arguments: str, code: int) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "tsandbox", *arguments.split()]
+        done = subprocess.run(command, stdout=full, stderr=PIPE, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.count("error: ") == 1
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [("spec jq", 0), ("spec jq --json", 0), ("spec -", 3), ("spec nonesuch --json", 3)]
+)
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_no_exit_code(arguments: str, code: int, closed: str) -> None:
+    script = f"{sys.executable} -m tsandbox {arguments} {closed}"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, input="", check=False)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+
+
+def test_characters_that_the_terminal_lacks_are_escaped(tmp_path: Path) -> None:
+    recipe = tmp_path / "made.toml"
+    recipe.write_text(
+        '[metadata]\nname = "made"\n[[steps]]\naction = "manual"\ntext = "Gr\u00f6\u00dfe \u2192 \u2713"\n'
+    )
+    command = [sys.executable, "-m", "tsandbox", "guide", recipe]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert "Größe \\u2192 \\u2713".encode("latin-1") in done.stdout
 
 
 def test_ctrl_c_is_exit_130(tmp_path: Path) -> None:
