@@ -20,6 +20,7 @@ from tsandbox.cli.output import Output, examples, output_options
 from tsandbox.errors import InvalidInput, TsandboxError, UsageError
 from tsandbox.plan import Catalog, Plan, load
 from tsandbox.plan.files import Source, is_dir
+from tsandbox.printable import one_line
 from tsandbox.recipe import Target
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def command(
     """Show what would be built, with no engine and no network.
 
     INPUT is a recipe, a plan, a directory of them, `-` for standard input, or the name of a recipe. As JSON, several
-    inputs or families, and a directory, print one object per line; one input prints one object.
+    inputs or families, and a directory, print one object per line; one input prints one object. As TOML they print
+    one [[spec]] table each.
     """
     if output.json and form not in (None, "json"):
         raise UsageError(f"--json and --format {form} are two forms, and one is printed", hint="leave one of them out")
@@ -125,11 +127,12 @@ def _show(spec: "ContainerSpec", form: str, output: Output, *, many: bool) -> No
         data = msgspec.json.encode(spec_object(spec))
         output.data((data if many else msgspec.json.format(data, indent=2)) + b"\n")
     elif form == "dockerfile":
-        output.data((f"# {spec.source} on {spec.target}\n" if many else "") + render(spec))
+        # A file's name may hold a line break, and the next line would be an instruction.
+        output.data((f"# {one_line(spec.source)} on {spec.target}\n" if many else "") + render(spec))
     elif form == "toml":
         from tsandbox.cli.spec_text import as_toml
 
-        output.data(as_toml(spec))
+        output.data(as_toml(spec, many=many))
     else:
         from tsandbox.cli.spec_text import as_text
 

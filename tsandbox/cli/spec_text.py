@@ -25,10 +25,12 @@ def as_text(spec: ContainerSpec) -> str:
     return "\n".join([head, *(_line(label, text) for label, text in _rows(spec))])
 
 
-def as_toml(spec: ContainerSpec) -> str:
+def as_toml(spec: ContainerSpec, *, many: bool) -> str:
+    """One document; or one table of a list that goes on, so that all of them together are one document."""
     import tomli_w
 
-    return escaped(tomli_w.dumps(_without_nulls(spec_object(spec))))
+    table = _without_nulls(spec_object(spec))
+    return escaped(tomli_w.dumps({"spec": [table]}) + "\n" if many else tomli_w.dumps(table))
 
 
 def _rows(spec: ContainerSpec) -> Iterator[tuple[str, str]]:

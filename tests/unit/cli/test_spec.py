@@ -57,6 +57,22 @@ def test_json_is_one_object(run: Run) -> None:
     assert (found["tool"], found["packages"], found["profile"]) == ("jq", {"apt": ["jq"]}, "minimal")
 
 
+def test_several_specs_as_toml_are_one_document(run: Run) -> None:
+    """With repositories and files, whose own tables must not end up in another spec."""
+    names = ("docker-ce", "less", "jq")
+    printed = run("spec", *names, "--family", "debian,rhel", "--format", "toml").stdout
+    lines = run("spec", *names, "--family", "debian,rhel", "--format", "json").stdout.splitlines()
+    assert tomllib.loads(printed) == {"spec": [_without_nulls(json.loads(line)) for line in lines]}
+
+
+def test_a_file_name_adds_no_instruction_to_a_dockerfile(run: Run, tmp_path: Path) -> None:
+    path = good(tmp_path, "a\nRUN evil\x1b[2J")
+    path.write_text(GOOD.format(name="a"))
+    printed = run("spec", path, good(tmp_path, "b"), "--format", "dockerfile").stdout
+    assert not [line for line in printed.splitlines() if line.startswith("RUN evil")]
+    assert "\x1b" not in printed
+
+
 def test_json_flag_and_format_json_are_the_same(run: Run) -> None:
     assert run("spec", "jq", "--json").stdout == run("spec", "jq", "--format", "json").stdout
 
