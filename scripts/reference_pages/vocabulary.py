@@ -85,4 +85,8 @@ def _carried() -> str:
     text += table(
         ["Action", "Source build"], [[code(name), "yes" if name in SOURCE_BUILDS else ""] for name in sorted(EXECUTED)]
     )
-    return text + "Any other action loads, is planned, derived and linted; only executing it is an error.\n"
+    return text + (
+        "Any other action loads, is planned, derived and linted; only executing it is an error.\n\n"
+        "`dependencies`, `extra_dependencies`, `runtime_dependencies` and `extra_runtime_dependencies` of such a step\n"
+        "name recipes as those of `[metadata]` do; they are needed where the step applies.\n"
+    )

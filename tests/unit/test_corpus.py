@@ -86,3 +86,11 @@ def test_a_plan_survives_being_read_and_written(path: Path) -> None:
     for ours, theirs in zip(again.with_dependencies(), plan.with_dependencies(), strict=True):
         assert (ours.tool, ours.version, ours.verify) == (theirs.tool, theirs.version, theirs.verify)
         assert [step.does for step in ours.steps] == [step.does for step in theirs.steps]
+
+
+@pytest.mark.parametrize("family", ["debian", "alpine"])
+def test_what_a_step_needs_is_nested_as_in_the_plans_of_others(family: str) -> None:
+    recipe, theirs = load(CORPUS / "recipes/openssl.toml"), load(next(CORPUS.glob(f"plans/openssl-*-{family}-*.json")))
+    assert isinstance(recipe, Recipe)
+    assert isinstance(theirs, Plan)
+    assert list(recipe.dependencies_on(linux(family))) == [part.tool for part in theirs.dependencies]

@@ -44,7 +44,7 @@ class _Selection:
         self.planned.add(recipe.name)
         nested: list[Plan] = []
         missing: list[str] = []
-        for name in recipe.dependencies:
+        for name in recipe.dependencies_on(self.target):
             found = self._dependency(recipe, name, (*chain, recipe.name))
             if isinstance(found, Plan):
                 nested.append(found)

@@ -1,12 +1,12 @@
 """A recipe, as read: what it says about itself, its steps with their conditions, and how to verify the result."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from tsandbox.recipe import grammar
-from tsandbox.recipe.actions import Action
+from tsandbox.recipe.actions import Action, Carried
 from tsandbox.recipe.target import Target
 from tsandbox.recipe.when import ALWAYS, When
 
@@ -165,13 +165,21 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def dependencies(self) -> Names:
-        """Every recipe that this one needs, in the order that the lists name them, each once."""
+        """Every recipe that this one needs somewhere, in the order that the lists name them, each once."""
+        return self._needed_by(self.steps)
+
+    def dependencies_on(self, target: Target) -> Names:
+        """Without those of steps that do not apply to the target."""
+        return self._needed_by(step for step in self.steps if step.applies(target))
+
+    def _needed_by(self, steps: Iterable[Step]) -> Names:
         meta = self.metadata
         lists = (
             meta.dependencies,
             meta.extra_dependencies,
             meta.runtime_dependencies,
             meta.extra_runtime_dependencies,
+            *((name for _, name in step.does.needs()) for step in steps if isinstance(step.does, Carried)),
         )
         return tuple(dict.fromkeys(name for names in lists for name in names))
 

@@ -58,6 +58,32 @@ def test_dependencies_of_all_kinds_become_nested_plans_each_once(tmp_path: Path)
     assert all(part.platform is None for part in made.dependencies)
 
 
+def test_what_a_step_depends_on_is_needed_where_the_step_applies(tmp_path: Path) -> None:
+    steps = (
+        '[[steps]]\naction = "homebrew"\ndependencies = ["zlib", "a"]\nwhen = { libc = "glibc" }\n'
+        '[[steps]]\naction = "run_command"\ncommand = "x"\nextra_dependencies = ["bash@5"]\n'
+        'when = { linux_family = "alpine" }\n'
+    )
+    top = write(tmp_path, "top", "a", extra=steps)
+    for name in ("a", "zlib", "bash"):
+        write(tmp_path, name)
+    assert [part.tool for part in plan(top).dependencies] == ["a", "zlib"]
+    on_alpine = plan(top, linux("alpine"))
+    assert [(part.tool, part.version) for part in on_alpine.dependencies] == [("a", None), ("bash", "5")]
+    assert recipe(top).dependencies == ("a", "zlib", "bash@5")
+    assert read_plan(write_plan(on_alpine).decode()).dependencies[1].tool == "bash"
+
+
+def test_a_dependency_of_a_step_that_is_missing_is_told(tmp_path: Path) -> None:
+    step = (
+        '[[steps]]\naction = "somebody_elses"\nruntime_dependencies = ["gone"]\ndependencies = { other = "meaning" }\n'
+    )
+    top = write(tmp_path, "top", extra=step)
+    with pytest.raises(MissingDependency, match=r"needed by top → gone"):
+        plan(top)
+    assert plan(top, allow_missing=True).missing_dependencies == ("gone",)
+
+
 def test_a_cycle_is_an_error_that_shows_the_chain(tmp_path: Path) -> None:
     top = write(tmp_path, "top", "a")
     write(tmp_path, "a", "b")

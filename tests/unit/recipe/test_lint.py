@@ -144,6 +144,11 @@ ALL = '{ apt = ["x"], dnf = ["x"], pacman = ["x"], apk = ["x"], zypper = ["x"] }
             f"{HEAD[:-1]}dependencies = ['git']\nruntime_dependencies = ['nope']\n{NEXT}'x'\n",
             [(4, "metadata.runtime_dependencies[0]")],
         ),
+        (
+            "TS019",
+            f"{STEP}'homebrew'\ndependencies = ['git', 'no']\n{NEXT}'x'\nparams = {{ extra_dependencies = ['no'] }}\n",
+            [(6, "steps[0].dependencies[1]"), (9, "steps[1].params.extra_dependencies[0]")],
+        ),
         ("TS021", f"{HEAD[:-1]}supported_arch = ['x86_64', 'amd46']\n{NEXT}'x'\n", [(3, "metadata.supported_arch[1]")]),
         ("TS021", f"{HEAD[:-1]}unsupported_platforms = ['darwin/aarch64']\n{NEXT}'x'\n", []),
         ("TS020", f"{STEP}'require_system'\nprimitives = [{{ group_add = 'x' }}]\n", []),

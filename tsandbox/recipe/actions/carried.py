@@ -4,7 +4,7 @@ They are carried with their parameters as written. Parameters that tsandbox itse
 hostile path or URL is refused with its line; parameters that it does not know pass through.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -17,6 +17,8 @@ from tsandbox.recipe.grammar import Check
 _DEEPEST = 32
 # Beyond this other readers of a plan round in silence.
 _LARGEST = 1 << 63
+# Lists of recipes that one step needs, by the same words as in the metadata of the whole recipe.
+_NEEDS = ("dependencies", "extra_dependencies", "runtime_dependencies", "extra_runtime_dependencies")
 
 
 def _unless_placeholder(check: Check) -> Check:
@@ -35,6 +37,7 @@ _ALWAYS_CHECKED: dict[str, Check] = {
     "package": grammar.one_line,
     "crate": grammar.one_line,
     "module": grammar.one_line,
+    **dict.fromkeys(_NEEDS, grammar.dependency),
 }
 _PYTHON: dict[str, Check] = {
     "package": grammar.python_package,
@@ -105,6 +108,14 @@ SOURCE_BUILDS = frozenset(
 class Carried(Action, frozen=True, kw_only=True):
     action: str
     params: dict[str, Any]
+
+    def needs(self) -> Iterator[tuple[Path, str]]:
+        """The recipes that this step needs, with their places; another tool may mean something else by the words."""
+        for key in _NEEDS:
+            value = self.params.get(key)
+            for i, name in enumerate(value if isinstance(value, list) else [value]):
+                if isinstance(name, str) and grammar.dependency(name) is None:
+                    yield (key, i) if isinstance(value, list) else (key,), name
 
     def describe(self) -> str:
         return self.action

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from tsandbox.recipe.actions import Manual
+from tsandbox.recipe.actions import Carried, Manual
+from tsandbox.recipe.decode import Path
 from tsandbox.recipe.lint.parts import parts
 from tsandbox.recipe.lint.rule import Found, Rule, Subject
+from tsandbox.recipe.model import Recipe
 
 
 def _no_verify(subject: Subject) -> Iterator[Found]:
@@ -29,13 +31,20 @@ def _shell_command(subject: Subject) -> Iterator[Found]:
 
 
 def _missing_dependencies(subject: Subject) -> Iterator[Found]:
-    recipe, knows = subject.recipe, subject.knows
-    if knows is None:
+    if subject.knows is None:
         return
+    for path, name in _needed(subject.recipe):
+        if not subject.knows(name):
+            yield Found(path, f"no recipe is called {name!r}")
+
+
+def _needed(recipe: Recipe) -> Iterator[tuple[Path, str]]:
     for key in ("dependencies", "extra_dependencies", "runtime_dependencies", "extra_runtime_dependencies"):
         for i, name in enumerate(getattr(recipe.metadata, key)):
-            if not knows(name):
-                yield Found(("metadata", key, i), f"no recipe is called {name!r}")
+            yield ("metadata", key, i), name
+    for i, step in enumerate(recipe.steps):
+        if isinstance(step.does, Carried):
+            yield from ((("steps", i, *path), name) for path, name in step.does.needs())
 
 
 RULES = (
