@@ -7,7 +7,8 @@ import click
 from tsandbox.cli.complete import complete_recipes
 from tsandbox.cli.inputs import catalog_for, choose, chosen_families, recipes_option, sources, target_options
 from tsandbox.cli.output import Output, examples, output_options
-from tsandbox.errors import NotSupported, UsageError
+from tsandbox.errors import UsageError
+from tsandbox.plan.target import refuse_unsupported
 
 
 @click.command(
@@ -52,8 +53,7 @@ def command(
         source = source._replace(version=version)
     chosen = choose(source, catalog, family=wanted[0], arch=arch, allow_missing=False, only="recipe")
     plan = chosen.plan
-    if plan.unsupported:
-        raise NotSupported(f"{plan.file}: {plan.tool} is not supported on {chosen.target}: {plan.unsupported}")
+    refuse_unsupported(plan, chosen.target)
     if resolve:
         from tsandbox.sandbox.resolve import resolve as fill_in
 

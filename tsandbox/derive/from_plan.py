@@ -13,7 +13,7 @@ from tsandbox.derive.effects import Effect, effects
 from tsandbox.derive.spec import Blocker, ContainerSpec, Limits, Profile
 from tsandbox.errors import NotSupported
 from tsandbox.plan import Plan
-from tsandbox.plan.target import target_for
+from tsandbox.plan.target import target_for, unsupported
 from tsandbox.recipe.actions import (
     Action,
     EnvSet,
@@ -136,7 +136,10 @@ def _blockers(plan: Plan, target: Target) -> list[Blocker]:
         )
         for name in plan.missing_dependencies
     ]
-    made += [_unsupported(part, plan, target) for part in plan.with_dependencies() if part.unsupported]
+    made += [
+        Blocker(kind="not_supported", message=message, hint=_where_instead(part), file=part.file)
+        for part, message in unsupported(plan, target)
+    ]
     if not plan.steps and not plan.unsupported:
         made.append(
             Blocker(
@@ -147,16 +150,6 @@ def _blockers(plan: Plan, target: Target) -> list[Blocker]:
             )
         )
     return made + _unsandboxable(plan)
-
-
-def _unsupported(part: Plan, plan: Plan, target: Target) -> Blocker:
-    needed = "" if part is plan else f", which {plan.tool} needs,"
-    return Blocker(
-        kind="not_supported",
-        message=f"{part.file}: {part.tool}{needed} is not supported on {target}: {part.unsupported}",
-        hint=_where_instead(part),
-        file=part.file,
-    )
 
 
 def _where_instead(part: Plan) -> str:

@@ -6,6 +6,7 @@ from tsandbox.derive.guide_system import Instruction, for_primitive
 from tsandbox.derive.guide_tools import for_carried, for_verify, is_done_by
 from tsandbox.errors import NotSupported
 from tsandbox.plan import Plan, PlanStep
+from tsandbox.plan.target import refuse_unsupported
 from tsandbox.recipe.actions import Carried, Primitive, RequireSystem
 from tsandbox.recipe.target import Target
 
@@ -14,8 +15,7 @@ __all__ = ["Instruction", "guide", "guide_text"]
 
 def guide(plan: Plan, target: Target) -> tuple[Instruction, ...]:
     """What a person on `target` does, in order, each thing once: what the tool depends on, the tool, and the check."""
-    if plan.unsupported:
-        raise NotSupported(f"{plan.file}: {plan.tool} is not supported on {target}: {plan.unsupported}", file=plan.file)
+    refuse_unsupported(plan, target)
     found = [each for part in plan.with_dependencies() for each in _part(part, target)]
     if not found:
         raise NotSupported(

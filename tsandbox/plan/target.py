@@ -1,5 +1,7 @@
 """Which target a plan is for, and whether the one that was asked for agrees with it."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from tsandbox.errors import NotSupported
@@ -25,6 +27,20 @@ def target_for(plan: Plan, *, family: str | None = None, arch: str | None = None
     made = linux(platform.linux_family or family or "debian", platform.arch)
     said = {"libc": platform.libc, "gpu": platform.gpu}
     return msgspec.structs.replace(made, **{key: value for key, value in said.items() if value})
+
+
+def refuse_unsupported(plan: Plan, target: Target) -> None:
+    """A recipe that says it does not work there, the plan's own or one that it needs, is an error."""
+    for part, message in unsupported(plan, target):
+        raise NotSupported(message, file=part.file)
+
+
+def unsupported(plan: Plan, target: Target) -> Iterator[tuple[Plan, str]]:
+    """The parts of the plan that do not work on the target by their own word, each with the sentence that says so."""
+    for part in plan.with_dependencies():
+        if part.unsupported:
+            needed = "" if part is plan else f", which {plan.tool} needs,"
+            yield part, f"{part.file}: {part.tool}{needed} is not supported on {target}: {part.unsupported}"
 
 
 def _contradiction(plan: Plan, key: str, planned: str, asked: str) -> NotSupported:

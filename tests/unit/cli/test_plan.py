@@ -87,3 +87,15 @@ def test_a_recipe_from_standard_input(run: Run) -> None:
     text = b'[metadata]\nname = "x"\n[[steps]]\naction = "manual"\ntext = "y"\n'
     made = run("plan", "-", stdin=text).json
     assert (made["tool"], made["steps"][0]["params"]) == ("x", {"text": "y"})
+
+
+@pytest.mark.parametrize("command", ["plan", "guide"])
+def test_a_dependency_that_is_not_supported_there_is_exit_4_as_the_recipe_itself_would_be(
+    run: Run, tmp_path: Path, command: str
+) -> None:
+    write(tmp_path, "inner", extra='supported_arch = ["arm64"]')
+    top = write(tmp_path, "top", "inner")
+    run(command, top, "--arch", "arm64")
+    error = run(command, top, "--arch", "amd64", "--json", code=4).json["error"]
+    assert "inner, which top needs, is not supported on linux/debian/amd64: supported_arch = arm64" in error["message"]
+    assert error["file"] == str(tmp_path / "inner.toml")
