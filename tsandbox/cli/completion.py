@@ -25,7 +25,6 @@ def command(output: Output, shell: str) -> None:
     assert complete is not None
     script = complete(cli, {}, "tsandbox", "_TSANDBOX_COMPLETE").source() + "\n"
     if output.json:
-        import msgspec
-
-        script = msgspec.json.encode({"schema": 1, "shell": shell, "script": script}).decode() + "\n"
-    output.data(script)
+        output.answer(shell=shell, script=script)
+    else:
+        output.data(script)

@@ -27,7 +27,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if not value:
         return
     if ctx.find_object(Output) and ctx.obj.json:
-        ctx.obj.data(f'{{"schema":1,"version":"{__version__}"}}\n')
+        ctx.obj.answer(version=__version__)
     else:
         click.echo(f"tsandbox, version {__version__}")
     ctx.exit()

@@ -51,7 +51,7 @@ def command(
             code = report(error, output)
             continue
         if output.json:
-            _as_json(output, plan, target, instructions)
+            output.answer(tool=plan.tool, version=plan.version, target=target, instructions=instructions)
             continue
         gap = "\n" if i else ""
         version = f" {plan.version}" if plan.version else ""
@@ -101,10 +101,3 @@ def _plan_target(plan: Plan, asked: Target | None) -> Target:
     if asked is not None and asked.os == "darwin":
         raise NotSupported(f"{plan.file}: the plan is for Linux, not for {asked}", file=plan.file)
     return target_for(plan, family=asked.linux_family if asked else None, arch=asked.arch if asked else None)
-
-
-def _as_json(output: Output, plan: Plan, target: Target, instructions: object) -> None:
-    import msgspec
-
-    found = {"schema": 1, "tool": plan.tool, "version": plan.version, "target": target, "instructions": instructions}
-    output.data(msgspec.json.encode(found) + b"\n")

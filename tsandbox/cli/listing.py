@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-import msgspec
 
 from tsandbox.cli.inputs import recipes_option
 from tsandbox.cli.output import Output, examples, output_options, safe
@@ -28,7 +27,7 @@ def command(output: Output, recipe_dirs: tuple[Path, ...], installed: bool) -> N
     """List recipes, or the tools installed on this host."""
     rows = _installed() if installed else _recipes(recipe_dirs)
     if output.json:
-        output.data(msgspec.json.encode({"schema": 1, "tools" if installed else "recipes": rows}) + b"\n")
+        output.answer(**{"tools" if installed else "recipes": rows})
         return
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:

@@ -59,7 +59,7 @@ def command(output: Output, paths: tuple[str, ...], mode: Mode) -> int:
     failed = [each for each in done if each.error is not None]
     code = InvalidInput.exit_code if failed or (mode == "check" and changed) else 0
     if output.json:
-        output.data(_as_json(done, mode, code))
+        _answer(output, done, mode, code)
     verb = "changed" if mode == "write" else "would change"
     output.progress(f"{len(done)} looked at, {changed} {verb}, {len(failed)} could not be migrated")
     return code
@@ -152,23 +152,18 @@ def _coloured(line: str) -> str:
     return click.style(line, fg=colours[line[0]]) if line[:1] in colours else line
 
 
-def _as_json(done: list[Done], mode: Mode, code: int) -> bytes:
-    import msgspec
-
-    from tsandbox.report.result import SCHEMA, error_record
+def _answer(output: Output, done: list[Done], mode: Mode, code: int) -> None:
+    from tsandbox.report.result import error_record
 
     failed = next((each.error for each in done if each.error is not None), None)
-    left = "" if failed else "install guides are left: tsandbox migrate --write"
-    error = failed or (InvalidInput(left) if code else None)
-    found = {
-        "schema": SCHEMA,
-        "status": "error" if code else "passed",
-        "stage": "load",
-        "exit_code": code,
-        "files": [_file_object(each, mode) for each in done],
-        "error": error_record(error) if error else None,
-    }
-    return msgspec.json.encode(found) + b"\n"
+    error = failed or (InvalidInput("install guides are left: tsandbox migrate --write") if code else None)
+    output.answer(
+        code,
+        status="error" if code else "passed",
+        stage="load",
+        files=[_file_object(each, mode) for each in done],
+        error=error_record(error) if error else None,
+    )
 
 
 def _file_object(done: Done, mode: Mode) -> dict[str, object]:

@@ -50,6 +50,14 @@ class Output:
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
 
+    def answer(self, exit_code: int = 0, /, **found: Any) -> None:
+        """The one object of `--json` for a command that has no format of its own."""
+        import msgspec
+
+        from tsandbox.report.result import outcome_object
+
+        self.data(msgspec.json.encode(outcome_object(exit_code, **found)) + b"\n")
+
     @property
     def live(self) -> bool:
         """Whether moving progress can be shown: stderr is a terminal, and the user wants to see it."""

@@ -21,8 +21,6 @@ def command(output: Output, name: str) -> None:
     if path is None:
         raise UsageError(f"{name} is not installed", hint="tsandbox list --installed")
     if output.json:
-        import msgspec
-
-        output.data(msgspec.json.encode({"schema": 1, "name": name, "path": str(path)}) + b"\n")
+        output.answer(name=name, path=str(path))
     else:
         output.say(str(path))

@@ -132,6 +132,19 @@ class Result(Struct, frozen=True, kw_only=True):
         return "flaky" if self.flaky and self.status == "passed" else self.status
 
 
+# What `--json` prints has these keys for every command and outcome, whatever else a command adds.
+_EVERY = (
+    "schema", "status", "stage", "exit_code", "tool", "target", "image", "cached", "install", "verify", "duration_ms",
+    "log", "error",
+)  # fmt: skip
+
+
+def outcome_object(exit_code: int = 0, /, *, status: Status | None = None, **found: Any) -> dict[str, Any]:
+    """What a command found, in the shape of a result: by default it passed, or failed with its exit code."""
+    shape = Result(status=status or ("failed" if exit_code else "passed"), exit_code=exit_code)
+    return {key: getattr(shape, key) for key in _EVERY} | found
+
+
 def target_record(target: Target) -> TargetRecord:
     return msgspec.convert(msgspec.to_builtins(target), TargetRecord)
 

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from tsandbox import __version__
-from tsandbox.errors import InvalidInput, Problem, Status
+from tsandbox.errors import InvalidInput, Problem
 from tsandbox.recipe.lint import RULES, Finding
 from tsandbox.report import sarif
-from tsandbox.report.result import SCHEMA, ErrorRecord, error_record
+from tsandbox.report.result import ErrorRecord, error_record, outcome_object
 
 
 class FileReport(Struct, frozen=True, kw_only=True):
@@ -30,18 +30,6 @@ class Counts(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         parts = [_many(self.files, "file"), _many(self.errors, "error"), _many(self.warnings, "warning")]
         return ", ".join(parts) + (f", {self.silenced} silenced" if self.silenced else "")
-
-
-class Validation(Struct, frozen=True, kw_only=True):
-    """The one object that `--json` prints: the keys that every outcome has, and the files."""
-
-    schema: int = SCHEMA
-    status: Status
-    stage: Literal["load"] = "load"
-    exit_code: int
-    counts: Counts
-    files: tuple[FileReport, ...]
-    error: ErrorRecord | None = None
 
 
 def count(files: Iterable[FileReport]) -> Counts:
@@ -64,14 +52,15 @@ def as_json(files: Iterable[FileReport], *, strict: bool) -> bytes:
     found = tuple(files)
     counts = count(found)
     code = exit_code(counts, strict=strict)
-    validation = Validation(
+    whole = outcome_object(
+        code,
         status="error" if code else "passed",
-        exit_code=code,
+        stage="load",
         counts=counts,
         files=found,
         error=_error(found, counts, strict=strict) if code else None,
     )
-    return msgspec.json.encode(validation) + b"\n"
+    return msgspec.json.encode(whole) + b"\n"
 
 
 def as_sarif(files: Iterable[FileReport]) -> str:

@@ -24,7 +24,8 @@ def test_the_script_of_a_shell(shell: str, run: Run) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_in_an_object(shell: str, run: Run) -> None:
     script = run("completion", shell).stdout
-    assert run("completion", shell, "--json").json == {"schema": 1, "shell": shell, "script": script}
+    found = run("completion", shell, "--json").json
+    assert (found["shell"], found["script"]) == (shell, script)
 
 
 def test_an_unknown_shell_is_a_usage_error(run: Run) -> None:

@@ -235,7 +235,37 @@ def test_version(run: Run) -> None:
 def test_version_as_an_object(run: Run) -> None:
     from tsandbox import __version__
 
-    assert run("--version", "--json").json == run("--json", "--version").json == {"schema": 1, "version": __version__}
+    found = run("--version", "--json").json
+    assert found == run("--json", "--version").json
+    assert found["version"] == __version__
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--version",
+        "list",
+        "list --installed",
+        "completion bash",
+        "guide jq",
+        "validate jq",
+        "validate nonesuch",
+        "migrate recipes/jq.toml",
+        "migrate nonesuch",
+        "guide nonesuch",
+        "guide iterm2",
+        "plan nonesuch",
+        "spec nonesuch",
+        "which nonesuch",
+        "schema nonesuch",
+    ],
+)
+def test_the_object_of_every_command_and_outcome_has_the_keys_of_the_contract(run: Run, arguments: str) -> None:
+    ran = run(*arguments.split(), "--json", code=None)
+    assert set(ran.json) >= CONTRACT
+    assert (ran.json["schema"], ran.json["exit_code"]) == (1, ran.code)
+    assert ran.json["status"] == ("error" if ran.code else "passed")
+    assert (ran.json["error"] is None) == (ran.code == 0)
 
 
 @pytest.mark.parametrize("group", ["matrix", "cache", "base"])
