@@ -89,8 +89,6 @@ def ls(output: Output, engine: str | None) -> None:
 @click.pass_obj
 def inspect(output: Output, name: str, suite: str | None, arch: str | None, engine: str | None) -> None:
     """Show what the base NAME is made of: its definition and, where it has been made, its packages."""
-    import msgspec
-
     from tsandbox.build.contents import packages_in
     from tsandbox.derive import bases
     from tsandbox.recipe.target import host_arch, normal_arch
@@ -103,7 +101,6 @@ def inspect(output: Output, name: str, suite: str | None, arch: str | None, engi
     image = using.image(wanted.image)
     packages = packages_in(using, wanted.image) if image else []
     about = {
-        "schema": 1,
         "name": name,
         "image": wanted.image,
         "digest": wanted.digest,
@@ -113,7 +110,7 @@ def inspect(output: Output, name: str, suite: str | None, arch: str | None, engi
         "packages": packages,
     }
     if output.json:
-        output.data(msgspec.json.encode(about) + b"\n")
+        output.answer(**about)
         return
     for key in ("image", "digest", "size"):
         output.say(f"{key:8} {about[key]}")
@@ -143,13 +140,11 @@ def _row(image: "Image") -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], output: Output) -> None:
-    import msgspec
-
     from tsandbox.cli.tables import age, table
     from tsandbox.report.words import size
 
     if output.json:
-        output.data(msgspec.json.encode({"schema": 1, "bases": rows}) + b"\n")
+        output.answer(bases=rows)
         return
     columns = [
         [row["name"], row["suite"], row["arch"], row["epoch"], age(row["age_seconds"]), size(row["size"]),

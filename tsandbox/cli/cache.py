@@ -49,15 +49,13 @@ command.add_command(pull)
 @click.pass_obj
 def ls(output: Output, engine: str | None) -> None:
     """List the images of the cache, most recently used first."""
-    import msgspec
-
     from tsandbox.build.cache import entries
     from tsandbox.cli.tables import age, table
     from tsandbox.report.words import size
 
     found = entries(connected(engine))
     if output.json:
-        output.data(msgspec.json.encode({"schema": 1, "images": found}) + b"\n")
+        output.answer(images=found)
         return
     now = time.time()
     rows = [
@@ -82,8 +80,6 @@ def ls(output: Output, engine: str | None) -> None:
 @click.pass_obj
 def du(output: Output, engine: str | None) -> None:
     """Show what takes up space. The layers of a base are counted once, not with every image on it."""
-    import msgspec
-
     from tsandbox.build.cache import usage
     from tsandbox.cli.tables import table
     from tsandbox.report.words import size
@@ -91,7 +87,7 @@ def du(output: Output, engine: str | None) -> None:
     found = usage(connected(engine))
     total = sum(each.size for each in found)
     if output.json:
-        output.data(msgspec.json.encode({"schema": 1, "total": total, "usage": found}) + b"\n")
+        output.answer(total=total, usage=found)
         return
     rows = [[each.what, str(each.count), size(each.size), each.where] for each in found]
     output.say(table(["WHAT", "COUNT", "SIZE", "WHERE"], [*rows, ["in all", "", size(total), ""]]))
@@ -131,8 +127,7 @@ def explain(
     chosen = choose(found[0], catalog, family=wanted[0], arch=arch, allow_missing=True)
     explanation = explained(connected(engine), derive(chosen.plan, chosen.target, profile=profile))
     if output.json:
-        about = msgspec.to_builtins(explanation)
-        output.data(msgspec.json.encode({"schema": 1, "input": name, **about}) + b"\n")
+        output.answer(input=name, **msgspec.to_builtins(explanation))
         return
     _tell(explanation, output)
 
@@ -147,20 +142,19 @@ def explain(
 @click.pass_obj
 def verify(output: Output, engine: str | None) -> int:
     """Find images whose label, tag or content disagree; exit 6 if there are any."""
-    import msgspec
-
     from tsandbox.build.verify import verify as verified
     from tsandbox.errors import BuildFailed
     from tsandbox.report.words import plural
 
     count, faults = verified(connected(engine))
+    code = BuildFailed.exit_code if faults else 0
     if output.json:
-        output.data(msgspec.json.encode({"schema": 1, "checked": count, "faults": faults}) + b"\n")
+        output.answer(code, checked=count, faults=faults)
     for fault in faults:
         output.say(f"{safe(fault.image)}: {safe(fault.problem)}")
         output.say(f"  {safe(fault.hint)}")
     output.say(f"{plural(count, 'image')} checked, {plural(len(faults), 'fault')}")
-    return BuildFailed.exit_code if faults else 0
+    return code
 
 
 def _tell(explanation: "Explanation", output: Output) -> None:

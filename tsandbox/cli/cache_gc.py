@@ -70,9 +70,7 @@ def gc(
         removed = collect(connected(engine), limits, dry_run=dry_run)
     freed = sum(each.size for each in removed if each.kept is None)
     if output.json:
-        import msgspec
-
-        output.data(msgspec.json.encode({"schema": 1, "dry_run": dry_run, "freed": freed, "removed": removed}) + b"\n")
+        output.answer(dry_run=dry_run, freed=freed, removed=removed)
         return
     from tsandbox.report.words import size as shown
 

@@ -121,7 +121,5 @@ def _shared(reference: str | None) -> "Registry":
 
 def _tell(output: Output, shared: "Registry", images: list[dict[str, Any]], said: str) -> None:
     if output.json:
-        import msgspec
-
-        output.data(msgspec.json.encode({"schema": 1, "registry": shared.reference, "images": images}) + b"\n")
+        output.answer(registry=shared.reference, images=images)
     output.say(f"{said} ({shared.reference})")

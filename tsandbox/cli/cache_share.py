@@ -23,8 +23,6 @@ def export(output: Output, keys: tuple[str, ...], directory: Path, engine: str |
 
     KEY is a key, the beginning of one, a tag, or the name of a tool that has one image.
     """
-    import msgspec
-
     from tsandbox.build.cache import choose, entries
     from tsandbox.build.share import export as exported
     from tsandbox.cli.build_many import shown
@@ -36,7 +34,7 @@ def export(output: Output, keys: tuple[str, ...], directory: Path, engine: str |
     with interruptible(), shown(output) as watch:
         done = exported(using, chosen, directory, watch("export"))
     if output.json:
-        output.data(msgspec.json.encode({"schema": 1, "directory": str(directory), "images": done}) + b"\n")
+        output.answer(directory=str(directory), images=done)
         return
     for each in done:
         output.say(f"{directory / each.file}  {size(each.size)}")
@@ -52,15 +50,13 @@ def export(output: Output, keys: tuple[str, ...], directory: Path, engine: str |
 @click.pass_obj
 def import_(output: Output, source: Path, engine: str | None) -> None:
     """Load exported images. Every byte is verified before; what was damaged or changed is refused."""
-    import msgspec
-
     from tsandbox.build.share import import_all
     from tsandbox.cli.build_many import shown
 
     with interruptible(), shown(output) as watch:
         done = import_all(connected(engine), source, watch("import"))
     if output.json:
-        output.data(msgspec.json.encode({"schema": 1, "images": done}) + b"\n")
+        output.answer(images=done)
         return
     for each in done:
         output.say(f"{each.image}  {safe(each.tool)}")

@@ -18,10 +18,8 @@ def command(output: Output, tools: tuple[str, ...]) -> None:
 
     gone = [tool for name in tools for tool in remove(name)]
     if output.json:
-        import msgspec
-
         rows = [{"name": tool.name, "version": tool.version, "path": str(tool.path)} for tool in gone]
-        output.data(msgspec.json.encode({"schema": 1, "removed": rows}) + b"\n")
+        output.answer(removed=rows)
         return
     for tool in gone:
         output.say(f"removed {safe(tool.name)} {safe(tool.version)}")
