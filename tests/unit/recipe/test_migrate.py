@@ -67,6 +67,11 @@ def _at_home(manager: str, target: Target) -> bool:
             [{"apt": ["x"]}, {"service_enable": "x"}, {"service_start": "x"}, {"group_add": {"group": "x"}}],
         ),
         ("apt install a, dnf install b or apk add c", linux("rhel"), [{"dnf": ["b"]}]),
+        ("apt-get install -y \\\n  x \\\r\n  y", linux("debian"), [{"apt": ["x", "y"]}]),
+        ("$ sudo apt-get update\n$ sudo apt-get -yq install x", linux("debian"), [{"apt": ["x"]}]),
+        ("DEBIAN_FRONTEND=noninteractive apt-get install x", linux("debian"), [{"apt": ["x"]}]),
+        ("sudo DEBIAN_FRONTEND=noninteractive apt-get install -y x", linux("debian"), [{"apt": ["x"]}]),
+        ("dnf install --setopt=install_weak_deps=False --nodocs x", linux("rhel"), [{"dnf": ["x"]}]),
     ],
 )
 def test_a_command_that_is_understood_becomes_data(text: str, target: Target, expected: list[dict[str, Any]]) -> None:
@@ -105,6 +110,12 @@ def test_homebrew_is_understood_too(text: str, expected: list[dict[str, Any]]) -
         "sudo systemctl restart x",
         "install x with your package manager",
         "apt install",
+        "apt install --install-recommends x",
+        "apt-get -o=Some::Option=1 install x",
+        "DEBIAN_FRONTEND=readline apt-get install x",
+        "sudo pacman -S --overwrite y x",
+        "apt install x && systemctl --user enable x",
+        "dnf install --nogpgcheck x",
         "\x1b[31mapt install x",
     ],
 )
@@ -114,6 +125,11 @@ def test_what_is_not_understood_to_the_last_word_is_kept_as_it_is_and_listed(tex
     [step] = load_recipe(migration.after).steps
     assert isinstance(step.does, RequireSystem)
     assert step.does.in_order() == [Manual(text=text)]
+
+
+@pytest.mark.parametrize("text", ["brew install --HEAD x", "brew install x --with-y", "brew install --cask --force x"])
+def test_an_option_that_changes_what_homebrew_installs_is_not_lost(text: str) -> None:
+    assert [kept.text for kept in migrate(guide(darwin=text)).kept] == [text]
 
 
 def test_each_platform_gets_its_own_text_and_the_others_the_fallback() -> None:

@@ -24,16 +24,18 @@ _VERBS = {
 }
 # They only fetch indexes, which every image does anyway.
 _REFRESH = frozenset(["update", "refresh", "ref", "makecache", "check-update"])
-# Options that take the next word with them: what they change has no word in our vocabulary.
-_TAKES_A_WORD = re.compile(
-    r"-t|-o|-c|-X|-r|--(?:target-release|default-release|option|config-file|repository|repositories-file|virtual|repo"
-    r"|repoid|enablerepo|disablerepo|releasever|installroot|from|root|arch|dbpath|sysroot|keys-dir)(?:=.*)?"
+# Options that change nothing in what is installed: images are built without questions, and with what is required only.
+# Any other may well matter, and no word of ours says it.
+_HARMLESS = re.compile(
+    r"-[yqvU]+|-n|--(?:yes|assume-?yes|quiet|verbose|non-?interactive|noconfirm|needed|asdeps|fix-missing|fix-broken|nodocs"
+    r"|no-install-recommends|no-recommends|setopt=install_weak_deps=(?:[Ff]alse|0)|no-cache|update|update-cache|refresh"
+    r"|cask|formula)"
 )
+# What scripts put before apt so that it asks nothing.
+_SILENT = "DEBIAN_FRONTEND=noninteractive"
 _PACMAN_INSTALL = re.compile(r"-S[yu]*")
 _LABEL = re.compile(r"^\s*(?:[-*•]\s+|\d+[.)]\s+)?(?:[A-Za-z][A-Za-z0-9 /,.&()+-]{0,60}:\s+)?")
-_STARTS_A_COMMAND = (
-    r"(?:sudo\s|doas\s|pacman\s|usermod\s|systemctl\s|" + "".join(rf"{word}\s|" for word in _VERBS)[:-1] + ")"
-)
+_STARTS_A_COMMAND = rf"(?:{'|'.join(('sudo', 'doas', _SILENT, 'pacman', 'usermod', 'systemctl', *_VERBS))})\s"
 _ALTERNATIVE = re.compile(rf"\s*(?:,\s*|,?\s+or\s+|,?\s+and\s+|\s+then\s+)(?={_STARTS_A_COMMAND})", re.IGNORECASE)
 # A shell would do more with these than pass them on.
 _SHELL = re.compile(r"[|<>`\\*?(){}]|\$(?!USER\b)")
@@ -52,7 +54,8 @@ def read_guide(text: str) -> list[Ask] | None:
 
 
 def _commands(text: str) -> Iterator[str]:
-    for line in text.strip().strip("`").splitlines():
+    whole = re.sub(r"\\[ \t]*\r?\n", " ", text.strip().strip("`"))
+    for line in whole.splitlines():
         bare = _without_label(line).strip().strip("`").rstrip(".")
         if bare:
             for part in _ALTERNATIVE.split(bare):
@@ -62,6 +65,8 @@ def _commands(text: str) -> Iterator[str]:
 def _without_label(line: str) -> str:
     """`Debian/Ubuntu: sudo apt install x` says where, and the package manager says it too."""
     rest = line[match.end() :] if (match := _LABEL.match(line)) else line
+    # A shell's prompt, as pages show it.
+    rest = re.sub(r"^\s*\$\s+", "", rest)
     return rest if re.match(_STARTS_A_COMMAND, rest) else line
 
 
@@ -72,7 +77,7 @@ def _split(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError:
         return []
-    while words and words[0] in ("sudo", "doas", "$", "#"):
+    while words and words[0] in ("sudo", "doas", "#", _SILENT):
         words = words[1:]
         while words and words[0] in ("-E", "-H", "-n"):
             words = words[1:]
@@ -96,7 +101,7 @@ def _read_manager(program: str, words: list[str]) -> list[Ask] | None:
     manager, verbs = _VERBS[program]
     options = [word for word in words if word.startswith("-")]
     plain = [word for word in words if not word.startswith("-")]
-    if any(_TAKES_A_WORD.fullmatch(option) for option in options):
+    if not all(map(_HARMLESS.fullmatch, options)):
         return None
     if plain and plain[0] in _REFRESH and len(plain) == 1:
         return []
@@ -109,11 +114,10 @@ def _read_manager(program: str, words: list[str]) -> list[Ask] | None:
 
 
 def _read_pacman(words: list[str]) -> list[Ask] | None:
-    options = [word for word in words if word.startswith("-")]
+    installs = [word for word in words if _PACMAN_INSTALL.fullmatch(word)]
+    options = [word for word in words if word.startswith("-") and word not in installs]
     names = [word for word in words if not word.startswith("-")]
-    if not any(_PACMAN_INSTALL.fullmatch(option) for option in options) or any(
-        _TAKES_A_WORD.fullmatch(option) for option in options
-    ):
+    if not installs or not all(map(_HARMLESS.fullmatch, options)):
         return None
     return _packages("pacman", names) if names else []
 
@@ -137,7 +141,7 @@ def _tapped(word: str, names: list[str]) -> InstallPackages | None:
 
 
 def _read_systemctl(words: list[str]) -> list[Ask] | None:
-    plain = [word for word in words if not word.startswith("-")]
+    plain = [word for word in words if word not in ("--now", "--quiet", "-q")]
     if len(plain) != 2 or plain[0] not in ("enable", "start") or grammar.service(plain[1]):
         return None
     name = plain[1].removesuffix(".service")
