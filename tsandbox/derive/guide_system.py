@@ -45,7 +45,8 @@ class Instruction(Struct, frozen=True, kw_only=True):
 _INSTALL = {
     "apt": ("sudo apt-get update", "sudo apt-get install --yes --no-install-recommends"),
     "dnf": ("sudo dnf install --assumeyes",),
-    "pacman": ("sudo pacman -Sy --needed",),
+    # Arch supports no system that is upgraded in part.
+    "pacman": ("sudo pacman -Syu --needed",),
     "apk": ("sudo apk add",),
     "zypper": ("sudo zypper install",),
     "brew": ("brew install",),

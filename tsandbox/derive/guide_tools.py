@@ -9,10 +9,12 @@ from typing import Any
 from tsandbox.derive.guide_system import Instruction
 from tsandbox.plan import Plan
 from tsandbox.recipe.actions import Carried
-from tsandbox.recipe.model import Verify
+from tsandbox.recipe.digest import read_digest
+from tsandbox.recipe.model import Check, Verify
 from tsandbox.recipe.target import Target
 
 _PLACEHOLDER = re.compile(r"\{(version|os|arch)\}")
+_MAKE_BIN = "sudo mkdir -p /usr/local/bin && sudo install"
 
 
 # They put the programs where they belong by themselves: what a recipe says about its own directories is done then.
@@ -56,17 +58,29 @@ def _mapped(params: Mapping[str, Any], key: str, value: str) -> str:
 
 
 def _for_mac(told: Instruction) -> Instruction:
-    commands = (re.sub(r"\| sha256sum -c -$", "| shasum -a 256 -c -", command) for command in told.commands)
+    commands = (re.sub(r"\| sha(\d+)sum -c -$", r"| shasum -a \1 -c -", command) for command in told.commands)
+    # A new Mac has no such directory.
+    commands = (re.sub(r"^sudo install(?=.* /usr/local/bin/$)", _MAKE_BIN, command) for command in commands)
     return Instruction(text=told.text, commands=tuple(commands), note=told.note)
 
 
 def for_verify(verify: Verify, version: str | None) -> Iterator[Instruction]:
     if not verify.command:
         return
-    wanted = [text.replace("{version}", version or "VERSION") for text in (verify.pattern, *verify.patterns) if text]
-    note = f"It prints {' and '.join(map(repr, wanted))}." if wanted else ""
-    more = tuple(check.command for check in verify.additional)
-    yield Instruction(text="Check the result:", commands=(verify.command, *more), note=note)
+    checks: tuple[Verify | Check, ...] = (verify, *verify.additional)
+    told = (_expected(check, version, "It" if len(checks) == 1 else f"`{check.command}`") for check in checks)
+    yield Instruction(
+        text="Check the result:",
+        commands=tuple(check.command for check in checks),
+        note="\n".join(note for note in told if note),
+    )
+
+
+def _expected(check: Verify | Check, version: str | None, what: str) -> str:
+    texts = [text.replace("{version}", version or "VERSION") for text in (check.pattern, *check.patterns) if text]
+    parts = [f"prints {' and '.join(map(repr, texts))}"] if texts else []
+    parts += [f"ends with exit code {check.exit_code}"] if check.exit_code else []
+    return f"{what} {' and '.join(parts)}." if parts else ""
 
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
@@ -83,11 +97,12 @@ def _download(params: Mapping[str, Any], _: str | None) -> Instruction:
     url = str(params.get("url", ""))
     name = str(params.get("dest") or url.rpartition("/")[2] or "download")
     commands = [f"curl -fL -o {quote(name)} {quote(url)}"]
-    checksum = str(params.get("checksum") or "").removeprefix("sha256:")
-    if checksum:
-        commands[0] += f" \\\n  && echo {quote(f'{checksum}  {name}')} | sha256sum -c -"
+    checksum = str(params.get("checksum") or "")
+    if checksum and "{" not in checksum:
+        algorithm, digits = read_digest(checksum, params.get("checksum_algo"))
+        commands[0] += f" \\\n  && echo {quote(f'{digits}  {name}')} | {algorithm}sum -c -"
     sums = params.get("checksum_url")
-    note = f"Compare its sha256 with {sums}." if sums and not checksum else ""
+    note = f"Compare its checksum with {sums}." if sums and not checksum else ""
     return Instruction(text="Download:", commands=tuple(commands), note=note)
 
 
@@ -159,6 +174,10 @@ def _cmake_build(params: Mapping[str, Any], _: str | None) -> Instruction:
     )
 
 
+# Not part of the language that a recipe declares: the sandbox does without them, a person does not.
+_SEPARATE = ("pipx", "cpanm")
+
+
 def _ecosystem(tool: str, command: str, between: str) -> Callable[[Mapping[str, Any], str | None], Instruction]:
     """`pipx install black==24.1.0`, `npm install -g semver@7.7.2`: the same sentence with other words."""
 
@@ -169,6 +188,7 @@ def _ecosystem(tool: str, command: str, between: str) -> Callable[[Mapping[str, 
         return Instruction(
             text=f"Install it with {tool}:",
             commands=(f"{command} {quote(f'{name}{between}{wanted}' if wanted else name)}",),
+            note=f"{tool} itself comes from your system's packages." if tool in _SEPARATE else "",
         )
 
     return told

@@ -14,7 +14,7 @@ from tsandbox.errors import NotSupported
 from tsandbox.plan import Plan
 from tsandbox.plan.files import files_below
 from tsandbox.recipe import Target, darwin, linux
-from tsandbox.recipe.model import Verify
+from tsandbox.recipe.model import Check, Verify
 from tsandbox.recipe.target import FAMILIES
 
 ROOT = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ def test_every_command_for_a_shipped_recipe_is_one_that_a_shell_can_read(path: P
 @pytest.mark.parametrize(("family", "expected"), [
     ("debian", "sudo apt-get install --yes --no-install-recommends jq"),
     ("rhel", "sudo dnf install --assumeyes jq"),
-    ("arch", "sudo pacman -Sy --needed jq"),
+    ("arch", "sudo pacman -Syu --needed jq"),
     ("alpine", "sudo apk add jq"),
     ("suse", "sudo zypper install jq"),
 ])  # fmt: skip
@@ -128,6 +128,25 @@ def test_the_check_comes_last_with_what_it_prints() -> None:
     assert (last.commands, last.note) == (("jq --version",), "It prints 'jq-1'.")
 
 
+def test_several_checks_say_which_of_them_prints_what() -> None:
+    more = (Check(command="jq -n 1", patterns=("1", "one")), Check(command="jq", exit_code=2), Check(command="jq -h"))
+    verify = Verify(command="jq --version", pattern="jq-{version}", additional=more)
+    last = guide(plan(step("apt_install", packages=["jq"]), verify=verify), DEBIAN)[-1]
+    assert last.commands == ("jq --version", "jq -n 1", "jq", "jq -h")
+    assert last.note.splitlines() == [
+        "`jq --version` prints 'jq-VERSION'.",
+        "`jq -n 1` prints '1' and 'one'.",
+        "`jq` ends with exit code 2.",
+    ]
+
+
+def test_what_a_new_mac_lacks_is_made_first() -> None:
+    made = plan(step("install_binaries", binaries=["x"]))
+    assert guide(made, darwin())[0].commands == (
+        "sudo mkdir -p /usr/local/bin && sudo install -m 0755 x /usr/local/bin/",
+    )
+
+
 @pytest.mark.parametrize(
     ("action", "params", "expected"),
     [
@@ -151,11 +170,20 @@ def test_steps_of_tools(action: str, params: dict[str, Any], expected: str) -> N
     assert commands(plan(step(action, **params))) == [expected]
 
 
-def test_a_checksum_is_checked_with_what_the_system_has() -> None:
-    made = plan(step("download_file", url="https://example.com/x", checksum="sha256:" + "a" * 64))
+@pytest.mark.parametrize(
+    ("params", "bits"),
+    [
+        ({"checksum": "sha256:" + "a" * 64}, 256),
+        ({"checksum": "a" * 64}, 256),
+        ({"checksum": "sha512:" + "a" * 128}, 512),
+        ({"checksum": "A" * 96, "checksum_algo": "sha384"}, 384),
+    ],
+)
+def test_a_checksum_is_checked_with_what_the_system_has(params: dict[str, str], bits: int) -> None:
+    made = plan(step("download_file", url="https://example.com/x", **params))
     [on_linux], [on_mac] = guide(made, DEBIAN)[0].commands, guide(made, darwin())[0].commands
-    assert on_linux.endswith(" | sha256sum -c -")
-    assert on_mac.endswith(" | shasum -a 256 -c -")
+    assert on_linux.endswith(f"aaa  x' | sha{bits}sum -c -")
+    assert on_mac.endswith(f"aaa  x' | shasum -a {bits} -c -")
 
 
 def test_an_archive_is_downloaded_unpacked_and_installed() -> None:
