@@ -18,19 +18,19 @@ _SHIFTS = {"k": 10, "m": 20, "g": 30}
 
 # Names as the tools themselves define them, narrowed to what cannot be read as an option or a path.
 #   apt     Debian policy 5.6.1, plus =version, :arch and /release
-#   dnf     rpm names, plus @group, globs left out, plus (capability) as in perl(Foo::Bar)
+#   dnf     rpm names, plus @group and @module:stream/profile, globs left out, plus (capability) as in perl(Foo::Bar)
 #   pacman  alpm package names, plus repo/name and =version
 #   apk     names, so: cmd: and pc: provides, version constraints, @tag
 #   zypper  rpm names, plus pattern: and name=version
 #   brew    formula and cask names, with tap and @version
-_RPM = r"[A-Za-z0-9](?:[A-Za-z0-9._+~:^-]*[A-Za-z0-9._+~^])?(?:\([A-Za-z0-9._:+-]+\)(?:\([A-Za-z0-9._-]+\))?)?"
+_RPM = r"[A-Za-z0-9](?:[A-Za-z0-9._+~:^-]*[A-Za-z0-9._+~^])?(?:\([A-Za-z0-9._:+-]*\)(?:\([A-Za-z0-9._-]+\))?)?"
 _PACKAGES = {
     # a trailing "-" would tell apt to remove the package
     "apt": r"[a-z0-9](?:[a-z0-9.+-]*[a-z0-9.+])?(?::[a-z0-9-]+)?(?:=[A-Za-z0-9.+~:-]+|/[a-z][a-z0-9.-]*)?",
-    "dnf": rf"@?{_RPM}",
+    "dnf": rf"{_RPM}|@{_RPM}(?:/[A-Za-z0-9._-]+)?",
     "pacman": r"(?:[a-z0-9][a-z0-9_-]*/)?[A-Za-z0-9@_+][A-Za-z0-9@._+-]*(?:(?:>=|<=|=|<|>)[A-Za-z0-9._+:~-]+)?",
     "apk": r"(?:so:|cmd:|pc:|py3\.[0-9]+:)?[A-Za-z0-9_][A-Za-z0-9._+-]*"
-    r"(?:(?:>=|<=|=|<|>|~=?)[A-Za-z0-9._+-]+)?(?:@[A-Za-z0-9._-]+)?",
+    r"(?:(?:>=|<=|=~?|<|>|~=?)[A-Za-z0-9._+-]+)?(?:@[A-Za-z0-9._-]+)?",
     "zypper": rf"(?:pattern:|patch:|product:)?{_RPM}(?:(?:>=|<=|=|<|>)[A-Za-z0-9._+:~-]+)?",
     "brew": r"(?:[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_-]*/)?[a-zA-Z0-9][A-Za-z0-9._+-]*(?:@[A-Za-z0-9._]+)?",
 }

@@ -28,19 +28,21 @@ PACKAGES = {
             "gcc-c++",
             "@development-tools",
             "perl(Foo::Bar)",
+            "libfoo.so.1()(64bit)",
+            "@nodejs:20/minimal",
             "glibc.i686",
             "jq-1.6-17.fc40.x86_64",
             "ImageMagick",
             "libX11",
         ],
-        ["@", "-y", "--nogpgcheck", "gcc c++", "a*", "a;b", "a|b", "/etc/passwd", "perl(", "a>b", ""],
+        ["@", "-y", "--nogpgcheck", "gcc c++", "a*", "a;b", "a|b", "/etc/passwd", "perl(", "a>b", "a/b", ""],
     ),
     "pacman": (
         ["base-devel", "core/jq", "jq=1.7-1", "glibc>=2.38", "lib32-glibc", "gtk+", "r"],
         ["-Syu", "--noconfirm", "jq ", "../x", "a/b/c", "jq>", "a;b", "$x", ""],
     ),
     "apk": (
-        ["py3-pip", "so:libfoo.so.1", "cmd:bash", "pc:zlib", "jq=1.7.1-r0", "jq~=1.7", "jq@edge", "build-base", "R"],
+        ["py3-pip", "so:libfoo.so.1", "cmd:bash", "pc:zlib", "jq=1.7.1-r0", "jq~=1.7", "jq=~1", "jq@edge", "g++", "R"],
         ["-U", "--allow-untrusted", "!jq", "so:", "jq@", "jq jq", "a;b", "../x.apk", ""],
     ),
     "zypper": (
