@@ -1,17 +1,30 @@
 """`tsandbox guide`: what a person does on a platform."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from tsandbox.cli.complete import complete_recipes
-from tsandbox.cli.entry import report
+from tsandbox.cli.entry import report, tell
 from tsandbox.cli.inputs import catalog_for, checked_version, chosen_families, recipes_option, sources, target_options
 from tsandbox.cli.output import Output, examples, output_options, safe
 from tsandbox.errors import NotSupported, UsageError
 from tsandbox.plan import Plan, load, select
 from tsandbox.plan.target import target_for
 from tsandbox.recipe import Target, darwin, linux
+
+if TYPE_CHECKING:
+    from tsandbox.derive.guide import Instruction
+
+
+class Made(NamedTuple):
+    """What a person does on one platform, or why there is nothing to be done there."""
+
+    plan: Plan
+    target: Target
+    instructions: "tuple[Instruction, ...]" = ()
+    error: NotSupported | None = None
 
 
 @click.command(
@@ -38,28 +51,62 @@ def command(
 ) -> int:
     """Print instructions for a person on a platform: numbered, and ready to copy.
 
-    RECIPE is a recipe, a plan, `-` for standard input, or the name of a recipe.
+    RECIPE is a recipe, a plan, `-` for standard input, or the name of a recipe. As JSON, several families are one
+    object with a list of guides.
     """
-    from tsandbox.derive.guide import guide, guide_text
-
-    code = 0
-    for i, (plan, target) in enumerate(_plans(recipe, recipe_dirs, _targets(os_name, families, arch))):
-        try:
-            instructions = guide(plan, target)
-        except NotSupported as error:
+    made = [_made(plan, target) for plan, target in _plans(recipe, recipe_dirs, _targets(os_name, families, arch))]
+    failed = [each.error for each in made if each.error]
+    if output.json and len(made) > 1:
+        _answer_for_all(output, made, failed)
+        return failed[0].exit_code if failed else 0
+    for i, each in enumerate(made):
+        if each.error:
             # Another platform that was asked for may well have instructions.
-            code = report(error, output)
-            continue
-        if output.json:
-            output.answer(tool=plan.tool, version=plan.version, target=target, instructions=instructions)
-            continue
-        gap = "\n" if i else ""
-        version = f" {plan.version}" if plan.version else ""
-        output.say(gap + click.style(safe(f"{plan.tool}{version} on {target}"), bold=True) + "\n")
-        output.say(safe(guide_text(instructions)).rstrip("\n"))
-        for name in plan.missing_dependencies:
+            report(each.error, output, tool=each.plan.tool, target=each.target)
+        elif output.json:
+            output.answer(**_found(each))
+        else:
+            output.say(("\n" if i else "") + _text(each))
+        for name in each.plan.missing_dependencies:
             output.warn(safe(f"the recipe also needs {name!r}, and no recipe is called that"))
-    return code
+    return failed[0].exit_code if failed else 0
+
+
+def _made(plan: Plan, target: Target) -> Made:
+    from tsandbox.derive.guide import guide
+
+    try:
+        return Made(plan, target, guide(plan, target))
+    except NotSupported as error:
+        return Made(plan, target, error=error)
+
+
+def _text(made: Made) -> str:
+    from tsandbox.derive.guide import guide_text
+
+    version = f" {made.plan.version}" if made.plan.version else ""
+    head = click.style(safe(f"{made.plan.tool}{version} on {made.target}"), bold=True)
+    return f"{head}\n\n{safe(guide_text(made.instructions)).rstrip()}"
+
+
+def _found(made: Made) -> dict[str, object]:
+    plan = made.plan
+    return {"tool": plan.tool, "version": plan.version, "target": made.target, "instructions": made.instructions}
+
+
+def _answer_for_all(output: Output, made: list[Made], failed: list[NotSupported]) -> None:
+    from tsandbox.report.result import error_record
+
+    output.answer(
+        failed[0].exit_code if failed else 0,
+        status="error" if failed else "passed",
+        stage=NotSupported.stage if failed else None,
+        tool=made[0].plan.tool,
+        guides=[{**_found(each), "error": error_record(each.error) if each.error else None} for each in made],
+        error=error_record(failed[0]) if failed else None,
+    )
+    for error in failed:
+        tell(error)
 
 
 def _targets(os_name: str | None, families: tuple[str, ...], arch: str | None) -> tuple[Target | None, ...]:

@@ -22,6 +22,10 @@ _MOST_STEPS = 10_000
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
+class _Refused(ValueError):
+    """What Python's reader takes, and JSON does not have."""
+
+
 class RawStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step as plans write it."""
 
@@ -74,11 +78,16 @@ def _parse(text: str, file: str) -> Mapping[str, Any]:
     try:
         raw = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
+        if re.search(r"^\s*\[\s*metadata\s*\]", text, re.MULTILINE):
+            raise _fault(file, "is not JSON: it looks like a recipe, and recipes are TOML") from None
         raise _fault(file, f"not valid JSON: {error.msg}", error.lineno) from None
     except RecursionError:
         raise _fault(file, "is nested too deeply") from None
-    except ValueError as error:
+    except _Refused as error:
         raise _fault(file, str(error)) from None
+    except ValueError:
+        # Python reads no number of more than some thousand digits.
+        raise _fault(file, "holds a number with too many digits") from None
     if not isinstance(raw, dict):
         raise _fault(file, "a plan is a JSON object")
     if re.search(r"\\u[dD][89a-fA-F]", text):
@@ -201,12 +210,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice!r} is given twice in one object")
+        raise _Refused(f"the key {twice!r} is given twice in one object")
     return made
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    raise _Refused(f"{name} is not JSON")
 
 
 def _refuse_surrogates(raw: object, file: str) -> None:

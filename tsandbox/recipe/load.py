@@ -46,10 +46,14 @@ def parse_toml(text: str, file: str) -> dict[str, Any]:
             raise _unreadable(file, line, "a key is nested too deeply")
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        if text.lstrip().startswith("{"):
+            raise _unreadable(file, None, "is not TOML: it looks like a plan, and plans are JSON") from None
         raise _not_toml(error, file, text) from None
-    except (RecursionError, ValueError) as error:
-        message = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise _unreadable(file, None, message) from None
+    except RecursionError:
+        raise _unreadable(file, None, "is nested too deeply") from None
+    except ValueError:
+        # Python reads no number of more than some thousand digits.
+        raise _unreadable(file, None, "holds a number with too many digits") from None
 
 
 def read_recipe(raw: Mapping[str, Any], file: str, lines: "Lines") -> tuple[Recipe | None, list[Fault]]:

@@ -64,6 +64,14 @@ def test_a_plan_where_a_recipe_is_needed(run: Run, tmp_path: Path) -> None:
     assert "is a plan (JSON), and a recipe (TOML) is needed here" in run("plan", path, code=3).stderr
 
 
+@pytest.mark.parametrize("name", BAD)
+def test_the_same_on_standard_input(run: Run, name: str) -> None:
+    found = run("spec", "-", "--json", stdin=BAD[name], code=None if name == "plan.toml" else 3)
+    # Without a name it is what it looks like: this one is a plan.
+    assert name == "plan.toml" or (found.json["error"]["file"], found.json["stage"]) == ("-", "load")
+    assert not {"\x1b", "\x9b", "\u202e"} & set(found.stdout + found.stderr)
+
+
 def test_all_errors_are_told_at_once(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text('[metadata]\nname = "a b"\n[[steps]]\naction = "apt_install"\npackages = ["c d"]\n[verfiy]\n')

@@ -52,6 +52,18 @@ def test_json_has_the_same_instructions(run: Run) -> None:
     assert found["instructions"]
 
 
+def test_several_families_are_one_object(run: Run) -> None:
+    """git-ppa is for debian alone: the others have an error in their place."""
+    found = run("guide", "git-ppa", "--json", "--family", "debian,rhel", "--arch", "amd64", code=4).json
+    assert (found["status"], found["exit_code"], found["stage"], found["tool"]) == ("error", 4, "derive", "git-ppa")
+    on_debian, on_rhel = found["guides"]
+    assert on_debian["instructions"]
+    assert on_debian["error"] is None
+    assert on_rhel["target"]["linux_family"] == "rhel"
+    assert on_rhel["error"] == found["error"]
+    assert run("guide", "jq", "--json", "--family", "all").json["error"] is None
+
+
 def test_hostile_text_is_shown_escaped_and_hostile_values_quoted(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(

@@ -46,11 +46,11 @@ BAD = {
     "twice.toml": (b"a = 1\na = 2", "twice.toml:2: not valid TOML: Cannot overwrite a value"),
     "list.json": (b"[]", "list.json: a plan is a JSON object"),
     "text.json": (b'"x"', "text.json: a plan is a JSON object"),
-    "huge-number.json": (b'{"size": 1' + b"0" * 5000 + b"}", "huge-number.json: Exceeds the limit"),
+    "huge-number.json": (b'{"size": 1' + b"0" * 5000 + b"}", "huge-number.json: holds a number with too many digits"),
     "surrogate.json": (b'{"tool": "\\ud800"}', "surrogate.json: \\ud800 alone is not a character"),
     "recipe.json": (b'{"metadata": {"name": "x"}, "steps": []}', "recipe.json: is not a plan: it looks like a recipe"),
-    "plan.toml": (PLAN, "plan.toml:1: not valid TOML"),
-    "recipe-in-json.json": (RECIPE, "recipe-in-json.json:1: not valid JSON"),
+    "plan.toml": (PLAN, "plan.toml: is not TOML: it looks like a plan"),
+    "recipe-in-json.json": (RECIPE, "recipe-in-json.json: is not JSON: it looks like a recipe"),
 }
 
 
