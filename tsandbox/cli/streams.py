@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-from pathlib import Path
 
 
 def make_usable() -> None:
@@ -11,8 +10,7 @@ def make_usable() -> None:
     # In the order of their numbers: each gets its own number back, and no file opened later is taken for it.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            nowhere = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - open as long as the process
-            setattr(sys, name, nowhere)
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         # A recipe's text may hold what the terminal's encoding has no bytes for.
         if isinstance(stream, io.TextIOWrapper):
