@@ -28,6 +28,7 @@ from tsandbox.recipe.actions import (
     ServiceStart,
 )
 from tsandbox.recipe.actions.carried import SOURCE_BUILDS
+from tsandbox.recipe.grammar import bytes_in
 from tsandbox.recipe.target import Target
 
 T = TypeVar("T", bound=Action)
@@ -190,7 +191,9 @@ def _origins(found: Iterable[Effect]) -> dict[str, tuple[str, ...]]:
 
 
 def _profile(plan: Plan, target: Target, asked: Profile | None) -> Profile:
-    chosen = asked or plan.sandbox.profile
+    # What one part needs a complete Debian for is missing in a minimal image, whoever asked for the image.
+    needs_full = any(part.sandbox.profile == "full" for part in plan.with_dependencies())
+    chosen = asked or plan.sandbox.profile or ("full" if needs_full else None)
     if chosen == "minimal" and target.linux_family != "debian":
         raise NotSupported(
             f"{plan.tool}: the minimal profile exists for debian only, not for {target.linux_family}",
@@ -212,8 +215,20 @@ def _builder(target: Target) -> Base:
 def _limits(plan: Plan) -> Limits:
     compiles = any(step.action in SOURCE_BUILDS for part in plan.with_dependencies() for step in part.steps)
     default = _default_limits()["source" if compiles else "binary"]
-    overrides = msgspec.to_builtins(plan.sandbox.limits)
-    return msgspec.structs.replace(default, **overrides) if overrides else default
+    said: dict[str, Any] = {}
+    for part in plan.with_dependencies():
+        own = msgspec.to_builtins(part.sandbox.limits)
+        if part is not plan:
+            # It is installed in the same sandbox: what it needs more of is raised, and nothing is lowered for the rest.
+            own = {key: value for key, value in own.items() if _is_more(value, said.get(key) or getattr(default, key))}
+        said |= own
+    return msgspec.structs.replace(default, **said) if said else default
+
+
+def _is_more(value: str | float, than: str | float | msgspec.UnsetType) -> bool:
+    if isinstance(value, str):
+        return not isinstance(than, str) or bytes_in(value) > bytes_in(than)
+    return not isinstance(than, int | float) or value > than
 
 
 @cache

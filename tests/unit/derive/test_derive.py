@@ -204,9 +204,23 @@ def test_the_recipe_overrides_single_limits() -> None:
     assert (found.memory, found.cpus, found.pids, found.timeout) == ("512m", 0.5, 100, 120)
 
 
-def test_limits_of_a_dependency_are_its_own() -> None:
-    needed = plan(step("chmod"), tool="needed", sandbox=Sandbox(limits=LimitOverrides(pids=7)))
-    assert derive(plan(step("chmod"), dependencies=(needed,)), DEBIAN).limits.pids == 100
+def test_a_dependency_raises_limits_and_lowers_none() -> None:
+    asked = LimitOverrides(pids=7, timeout=1800, memory="3000m", disk="1g")
+    needed = plan(step("chmod"), tool="needed", sandbox=Sandbox(limits=asked))
+    more = plan(step("chmod"), tool="more", sandbox=Sandbox(limits=LimitOverrides(timeout=600, disk="2048m")))
+    found = derive(plan(step("chmod"), dependencies=(needed, more)), DEBIAN).limits
+    assert (found.pids, found.timeout, found.memory, found.disk) == (100, 1800, "3000m", "2048m")
+    own = Sandbox(limits=LimitOverrides(timeout=60))
+    assert derive(plan(step("chmod"), sandbox=own, dependencies=(needed,)), DEBIAN).limits.timeout == 60
+
+
+def test_a_dependency_that_needs_a_complete_debian_gets_one_unless_somebody_decides_otherwise() -> None:
+    needed = plan(step("chmod"), tool="needed", sandbox=Sandbox(profile="full"))
+    made = plan(step("chmod"), dependencies=(needed,))
+    assert derive(made, DEBIAN).profile == "full"
+    assert derive(made, DEBIAN, profile="minimal").profile == "minimal"
+    own = plan(step("chmod"), sandbox=Sandbox(profile="minimal"), dependencies=(needed,))
+    assert derive(own, DEBIAN).profile == "minimal"
 
 
 def test_the_network_is_open_where_the_tool_or_a_dependency_needs_it() -> None:
