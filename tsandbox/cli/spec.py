@@ -95,12 +95,13 @@ def _each(
     profile: "Profile | None",
 ) -> "Iterator[ContainerSpec | Failed]":
     """One spec, or what is wrong, per input and family, as soon as it is known: one bad recipe stops no other."""
-    try:
-        for source in sources(inputs, catalog):
-            for family in families:
-                yield _spec(source, catalog, family, arch, profile)
-    except TsandboxError as error:
-        yield Failed(error)
+    for name in inputs:
+        try:
+            for source in sources([name], catalog):
+                for family in families:
+                    yield _spec(source, catalog, family, arch, profile)
+        except TsandboxError as error:
+            yield Failed(error)
 
 
 def _spec(

@@ -339,3 +339,12 @@ def test_a_limit_of_the_disk_is_shown_where_the_recipe_sets_one_and_makes_no_oth
     assert "20g disk" in run("spec", path).stdout
     path.write_text(path.read_text().replace("20g", "1k"))
     assert "sandbox.limits.disk: must be between 1m" in run("spec", path, code=3).stderr
+
+
+def test_a_name_that_leads_nowhere_stops_no_other_input(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ran = run("spec", "no-such-recipe", tmp_path / "empty", "jq", "--format", "json", code=3)
+    lost, empty, found = map(json.loads, ran.stdout.splitlines())
+    assert "no-such-recipe: no such file" in lost["error"]["message"]
+    assert "the directory holds no" in empty["error"]["message"]
+    assert found["tool"] == "jq"
