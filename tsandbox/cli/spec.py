@@ -21,7 +21,7 @@ from tsandbox.errors import InvalidInput, TsandboxError, UsageError
 from tsandbox.plan import Catalog, Plan, load
 from tsandbox.plan.files import Source, is_dir
 from tsandbox.printable import one_line
-from tsandbox.recipe import Target
+from tsandbox.recipe import Recipe, Target, darwin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +116,15 @@ def _spec(
         plan = plan_of(loaded, source, catalog, target, allow_missing=True)
         return derive(plan, target, profile=profile)
     except TsandboxError as error:
-        return Failed(error, loaded.tool if isinstance(loaded, Plan) else loaded.name if loaded else None, target)
+        return _failed(error, loaded, target)
+
+
+def _failed(error: TsandboxError, loaded: Recipe | Plan | None, target: Target | None) -> Failed:
+    if not isinstance(loaded, Plan):
+        return Failed(error, loaded.name if loaded else None, target)
+    platform = loaded.platform
+    on_a_mac = darwin(platform.arch) if platform and platform.os == "darwin" else None
+    return Failed(error, loaded.tool, on_a_mac or target)
 
 
 def _show(spec: "ContainerSpec", form: str, output: Output, *, many: bool) -> None:

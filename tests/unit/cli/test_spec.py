@@ -221,6 +221,7 @@ def test_a_darwin_plan_is_exit_4_with_a_message(run: Run, tmp_path: Path) -> Non
     ran = run("spec", path, "--json", code=4)
     assert "the sandbox runs Linux" in ran.json["error"]["message"]
     assert "guide" in ran.json["error"]["hint"]
+    assert (ran.json["tool"], ran.json["target"]["os"], ran.json["target"]["arch"]) == ("t", "darwin", "arm64")
 
 
 @pytest.mark.parametrize(
