@@ -126,6 +126,7 @@ ALL = '{ apt = ["x"], dnf = ["x"], pacman = ["x"], apk = ["x"], zypper = ["x"] }
             [(7, "steps[0].content")],
         ),
         ("TS012", f"{STEP}'set_env'\nvars = {{ X = 'AKIAIOSFODNN7EXAMPLE' }}\n", [(6, "steps[0].vars.X")]),
+        ("TS007", f"{STEP}'x'\n[version]\nurl = 'http://example.com/versions'\n", [(7, "version.url")]),
         ("TS013", f"{STEP}'chmod'\nfile = ['x']\nmode = '0755'\n", [(6, "steps[0].file")]),
         (
             "TS014",

@@ -25,6 +25,8 @@ def _fetched(subject: Subject) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 
 def _plain_http(subject: Subject) -> Iterator[Found]:
+    if subject.recipe.version.url.startswith("http://"):
+        yield Found(("version", "url"), "is asked over http: use https")
     for path, table in _fetched(subject):
         for key, value in table.items():
             for n, text in enumerate(value if isinstance(value, list) else [value]):
