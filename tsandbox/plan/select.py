@@ -4,6 +4,7 @@ from tsandbox.errors import MissingDependency, Problem
 from tsandbox.plan.catalog import Catalog
 from tsandbox.plan.model import Plan, PlanStep, Platform, is_deterministic, is_evaluable
 from tsandbox.recipe import Recipe, Step, Target
+from tsandbox.recipe.actions import Carried
 
 _DEEPEST = 100
 
@@ -75,9 +76,9 @@ class _Selection:
                 return name
             raise _missing(recipe, name, chain)
         if found.name in chain:
-            raise _cycle(recipe, (*chain[chain.index(found.name) :], found.name))
+            raise _cycle(recipe, name, (*chain[chain.index(found.name) :], found.name))
         if len(chain) > _DEEPEST:
-            raise _cycle(recipe, (*chain[:3], "…", found.name))
+            raise _cycle(recipe, name, (*chain[:3], "…", found.name))
         if found.name in self.planned:
             return None
         return self.plan(found, version, chain, None)
@@ -104,12 +105,20 @@ def _plan_step(step: Step, recipe: Recipe) -> PlanStep:
 
 def _missing(recipe: Recipe, name: str, chain: tuple[str, ...]) -> MissingDependency:
     way = " → ".join((*chain, name))
-    problem = Problem(recipe.file, None, "metadata", f"no recipe is called {name!r} (needed by {way})")
+    problem = _problem(recipe, name, f"no recipe is called {name!r} (needed by {way})")
     return MissingDependency(
         str(problem), problems=[problem], hint="name the directory that holds it: --recipes DIR (may be repeated)"
     )
 
 
-def _cycle(recipe: Recipe, chain: tuple[str, ...]) -> MissingDependency:
-    problem = Problem(recipe.file, None, "metadata", f"the dependencies form a cycle: {' → '.join(chain)}")
+def _problem(recipe: Recipe, name: str, message: str) -> Problem:
+    """Where the recipe asks for the dependency: a step of its own, or else its metadata."""
+    for i, step in enumerate(recipe.steps):
+        if isinstance(step.does, Carried) and any(name == needed for _, needed in step.does.needs()):
+            return Problem(recipe.file, step.line, f"steps[{i}]", message)
+    return Problem(recipe.file, None, "metadata", message)
+
+
+def _cycle(recipe: Recipe, name: str, chain: tuple[str, ...]) -> MissingDependency:
+    problem = _problem(recipe, name, f"the dependencies form a cycle: {' → '.join(chain)}")
     return MissingDependency(str(problem), problems=[problem], hint="remove one of these dependencies")

@@ -79,7 +79,7 @@ def test_a_dependency_of_a_step_that_is_missing_is_told(tmp_path: Path) -> None:
         '[[steps]]\naction = "somebody_elses"\nruntime_dependencies = ["gone"]\ndependencies = { other = "meaning" }\n'
     )
     top = write(tmp_path, "top", extra=step)
-    with pytest.raises(MissingDependency, match=r"needed by top → gone"):
+    with pytest.raises(MissingDependency, match=r"top\.toml:4: steps\[0\]: .*needed by top → gone"):
         plan(top)
     assert plan(top, allow_missing=True).missing_dependencies == ("gone",)
 
