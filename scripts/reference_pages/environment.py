@@ -35,7 +35,9 @@ def environment() -> str:
     text += table(["Variable", "Meaning"], [[code(name), meaning] for name, meaning in _PLACES.items()])
     text += "## Settings\n\nEach is also a key of `config.toml`.\n\n"
     rows = [[code(name), code(name.removeprefix("TSANDBOX_").lower()), meaning] for name, meaning in _SETTINGS.items()]
-    return text + table(["Variable", "Key", "Meaning"], rows)
+    text += table(["Variable", "Key", "Meaning"], rows)
+    text += "## Conventions\n\n"
+    return text + "Output is coloured on a terminal only, and not there where `NO_COLOR` is set or `TERM` is `dumb`.\n"
 
 
 def _compare_with_the_code() -> None:

@@ -79,7 +79,12 @@ def _asks_for_json(arguments: list[str]) -> bool:
 def _run(arguments: list[str], output: Output) -> int:
     try:
         code = cli.main(
-            arguments, prog_name="tsandbox", standalone_mode=False, obj=output, terminal_width=_terminal_width()
+            arguments,
+            prog_name="tsandbox",
+            standalone_mode=False,
+            obj=output,
+            color=_colour(),
+            terminal_width=_terminal_width(),
         )
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as done:
@@ -88,7 +93,13 @@ def _run(arguments: list[str], output: Output) -> int:
         streams.abandon()
         return _READER_GONE
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place that can turn a bug into a message
-        return _end_with(_as_ours(error), output)
+        with click.Context(cli, color=_colour()):
+            return _end_with(_as_ours(error), output)
+
+
+def _colour() -> bool | None:
+    """None leaves it to click, which colours terminals alone; https://no-color.org says what the variable means."""
+    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
 def _end_with(error: TsandboxError, output: Output) -> int:

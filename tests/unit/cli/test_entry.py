@@ -1,6 +1,7 @@
 """Every error becomes text or exactly one JSON object, with its exit code; nothing ends in a traceback."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -211,6 +212,30 @@ def test_characters_that_the_terminal_lacks_are_escaped(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run(command, capture_output=True, env=environment, check=True)
     assert "Größe \\u2192 \\u2713".encode("latin-1") in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+@pytest.mark.parametrize("arguments", ["spec jq", "spec nonesuch", "nonesuch"])
+def test_a_terminal_gets_colours_unless_it_or_its_user_wants_none(
+    arguments: str, environment: dict[str, str], coloured: bool
+) -> None:
+    ours, terminal = pty.openpty()
+    inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        subprocess.run(
+            [sys.executable, "-m", "tsandbox", *arguments.split()],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            env={**inherited, "TERM": "xterm", **environment},
+            check=False,
+        )
+        shown = screen.read(1 << 16)
+        os.close(terminal)
+    assert (b"\x1b[" in shown) == coloured
 
 
 def test_ctrl_c_is_exit_130(tmp_path: Path) -> None:
