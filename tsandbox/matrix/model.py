@@ -1,6 +1,8 @@
 """A matrix plan: every cell with its identifier and image, every exclusion with its reason, and the shards."""
 
+import re
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -11,6 +13,10 @@ from tsandbox.report.result import ErrorRecord, TargetRecord
 from tsandbox.report.run import Excluded
 
 SCHEMA = 1
+
+# Identifiers are names of files too: no slash, no dot in front, and short enough for every file system.
+_ID = re.compile(r"[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,239}")
+_LONGEST_NAME = 200
 
 
 class Cell(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,8 +70,16 @@ class MatrixPlan(Struct, frozen=True, kw_only=True):
         return len({cell.key for cell in self.cells if cell.key})
 
 
+def cell_name(tool: str) -> str:
+    """The tool as identifiers hold it; `@scope/tool` is `@scope_tool` there."""
+    name = re.sub(r"[^A-Za-z0-9._@+-]|^\.", "_", tool) or "_"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[:_LONGEST_NAME]}-{sha256(tool.encode(errors='surrogateescape')).hexdigest()[:8]}"
+
+
 def cell_id(tool: str, target: TargetRecord) -> str:
-    return f"{tool}-{target}"
+    return f"{cell_name(tool)}-{target}"
 
 
 def write_matrix_plan(plan: MatrixPlan) -> bytes:
@@ -83,13 +97,16 @@ def read_matrix_plan(path: Path) -> MatrixPlan:
         ) from None
     if plan.schema > SCHEMA:
         raise InvalidInput(f"{path}: matrix plan schema {plan.schema} is newer than {SCHEMA}", file=str(path))
-    _refuse_duplicates((cell.id for cell in plan.cells), str(path))
+    _check_ids((cell.id for cell in plan.cells), str(path))
     return plan
 
 
-def _refuse_duplicates(ids: Iterable[str], file: str) -> None:
+def _check_ids(ids: Iterable[str], file: str) -> None:
     seen: set[str] = set()
     for name in ids:
         if name in seen:
             raise InvalidInput(f"{file}: the cell {name} is planned twice", file=file)
+        # Result files are called so, and a plan may come from another machine.
+        if not _ID.fullmatch(name):
+            raise InvalidInput(f"{file}: {name!r} does not name a cell", file=file)
         seen.add(name)

@@ -1,6 +1,6 @@
 """From recipes and targets to cells: what is run, what is left out and why, and which image each cell needs."""
 
-import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
@@ -12,11 +12,11 @@ from msgspec import Struct
 from tsandbox.derive import define_image, derive
 from tsandbox.derive.bases import base
 from tsandbox.errors import InvalidInput, MissingDependency, NotSupported, Problem, TsandboxError
-from tsandbox.matrix.model import Cell, cell_id
+from tsandbox.matrix.model import Cell, cell_id, cell_name
 from tsandbox.plan import Catalog, Plan, load, select
 from tsandbox.plan.files import Source
 from tsandbox.plan.write import plan_object
-from tsandbox.recipe import Recipe, Target
+from tsandbox.recipe import Recipe, Target, grammar
 from tsandbox.recipe.actions import RequireSystem
 from tsandbox.report.result import TargetRecord, error_record
 from tsandbox.report.run import Excluded, Reason
@@ -46,17 +46,22 @@ def plan_cells(
 ) -> Iterator[Planned]:
     """Every recipe on every target. A recipe that cannot be read becomes cells that fail: it is never left out."""
     names: dict[str, str] = {}
+    twice: list[Problem] = []
     for source in _distinct(sources):
         recipe = _load(source)
         name = recipe.name if isinstance(recipe, Recipe) else _name_of(source)
-        if name in names:
-            raise _twice(name, names[name], source.name)
-        names[name] = source.name
+        if first := names.get(cell_name(name)):
+            twice.append(Problem(source.name, None, "metadata.name", f"{name!r} is the name of {first} too"))
+            continue
+        names[cell_name(name)] = source.name
         for target in targets:
             record = msgspec.convert(target, TargetRecord, from_attributes=True)
             reference = _reference(source, name)
             cell = Cell(id=cell_id(name, record), tool=name, recipe=reference, target=record, recipes=recipes)
             yield _planned(cell, source, recipe, target, catalog)
+    if twice:
+        hint = "cells are identified by the recipe's name: rename one, or leave it out"
+        raise InvalidInput(str(twice[0]), problems=twice, hint=hint)
 
 
 def _distinct(sources: Iterable[Source]) -> Iterator[Source]:
@@ -163,12 +168,11 @@ def _reference(source: Source, name: str) -> str:
 
 
 def _name_of(source: Source) -> str:
-    """A name for a recipe that cannot be read: its file's, in characters that identifiers and file names share."""
-    return re.sub(r"[^A-Za-z0-9._+@-]", "_", Path(source.name).stem) or "_"
-
-
-def _twice(name: str, first: str, second: str) -> InvalidInput:
-    problem = Problem(second, None, "metadata.name", f"{name!r} is the name of {first} too")
-    return InvalidInput(
-        str(problem), problems=[problem], hint="cells are identified by the recipe's name: rename one, or leave it out"
-    )
+    """What a recipe that cannot be loaded is called: as it says itself, where that can be read, else as its file."""
+    try:
+        raw = tomllib.loads((source.path or Path(source.name)).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raw = {}
+    metadata = raw.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) and not grammar.name(name) else cell_name(Path(source.name).stem)

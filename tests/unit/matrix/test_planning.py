@@ -1,15 +1,19 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.matrix.fakes import write_recipe
 from tsandbox.errors import InvalidInput
 from tsandbox.matrix.assemble import Wishes, make_plan
+from tsandbox.matrix.attempts import unplannable
 from tsandbox.matrix.model import MatrixPlan, read_matrix_plan, write_matrix_plan
 from tsandbox.matrix.planning import plan_cells
+from tsandbox.matrix.store import write_result
 from tsandbox.plan import Catalog
 from tsandbox.plan.files import Source, find_sources
 from tsandbox.recipe import linux
+from tsandbox.report.result import ErrorRecord
 from tsandbox.settings import shipped
 
 
@@ -64,6 +68,48 @@ def test_two_recipes_of_one_name_cannot_both_be_cells(tmp_path: Path) -> None:
     write_recipe(tmp_path / "b", "one")
     with pytest.raises(InvalidInput, match=r"'one' is the name of .*a/one.toml too"):
         plan(tmp_path)
+
+
+def test_every_name_that_is_there_twice_is_told_at_once(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        write_recipe(tmp_path / folder, "one")
+        write_recipe(tmp_path / folder, "two")
+    with pytest.raises(InvalidInput) as caught:
+        plan(tmp_path)
+    assert [problem.file for problem in caught.value.problems] == [
+        str(tmp_path / "b" / name) for name in ("one.toml", "two.toml")
+    ]
+
+
+def test_an_identifier_is_a_name_that_a_file_can_have(tmp_path: Path) -> None:
+    for number, name in enumerate(("@scope/tool", "x" * 250, "x" * 251)):
+        path = write_recipe(tmp_path / str(number), "one")
+        path.write_text(path.read_text().replace('name = "one"', f'name = "{name}"'))
+    made = plan(tmp_path)
+    scoped, *long = made.cells
+    assert (scoped.id, scoped.tool) == ("@scope_tool-linux-debian-amd64", "@scope/tool")
+    assert len({cell.id for cell in long}) == 2
+    for cell in made.cells:
+        assert write_result(tmp_path / "results", unplannable(replace(cell, error=ErrorRecord(type="", message=""))))
+    file = tmp_path / "plan.json"
+    file.write_bytes(write_matrix_plan(made))
+    assert read_matrix_plan(file) == made
+
+
+def test_a_recipe_that_an_edit_broke_keeps_its_identifier(tmp_path: Path) -> None:
+    path = write_recipe(tmp_path, "one", step='atcion = "oops"').rename(tmp_path / "other-name.toml")
+    [cell] = plan(tmp_path).cells
+    assert (cell.id, cell.exit_code, cell.recipe) == ("one-linux-debian-amd64", 3, str(path))
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/etc/x", "a/b", "", ".hidden", "a\nb", "x" * 300])
+def test_a_plan_whose_cells_would_be_written_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    write_recipe(tmp_path, "one")
+    [cell] = plan(tmp_path).cells
+    file = tmp_path / "plan.json"
+    file.write_bytes(write_matrix_plan(MatrixPlan(cells=(replace(cell, id=name),))))
+    with pytest.raises(InvalidInput, match="does not name a cell"):
+        read_matrix_plan(file)
 
 
 def test_a_file_named_twice_is_planned_once(tmp_path: Path) -> None:
