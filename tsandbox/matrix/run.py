@@ -111,8 +111,10 @@ def run_cells(
                 schedule.stop()
     except KeyboardInterrupt:
         schedule.stop()
-        events.close()
         return tally.summary(resumed=len(kept), interrupted=True)
+    finally:
+        # Also where a result cannot be written: what runs is ended first.
+        events.close()
     return tally.summary(resumed=len(kept))
 
 

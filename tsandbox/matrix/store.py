@@ -1,13 +1,15 @@
 """Result files: one per cell, there in full or not at all, and what a set of them says about a plan."""
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tsandbox.errors import InvalidInput, Problem, Skipped, TsandboxError
+from tsandbox.errors import InvalidInput, Problem, Skipped, TsandboxError, UsageError
 from tsandbox.matrix.model import Cell, MatrixPlan, read_matrix_plan, write_matrix_plan
 from tsandbox.report.result import Result, decode, encode
 from tsandbox.report.run import Missing
@@ -32,6 +34,8 @@ class Collected(Struct, frozen=True, kw_only=True):
     foreign: tuple[Problem, ...] = ()
     # Second results of cells that have one which says something else.
     twice: tuple[Problem, ...] = ()
+    # Files in the place of results that hold none.
+    unreadable: tuple[Problem, ...] = ()
 
 
 def write_result(directory: Path, result: Result) -> Path:
@@ -61,10 +65,18 @@ def copy_result(directory: Path, file: Path) -> Path:
 
 
 def _write(folder: Path, name: str, data: bytes) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f".{name}.{os.getpid()}.partial"
-    partial.write_bytes(data)
-    return partial.replace(folder / name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        return partial.replace(folder / name)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink()
+        # A full disk has a message of its own, wherever it is met.
+        if error.errno == errno.ENOSPC:
+            raise
+        raise UsageError(f"{folder / name}: cannot be written: {error.strerror}", file=str(folder)) from None
 
 
 def begin(directory: Path, plan: MatrixPlan, cells: Iterable[Cell], *, resume: bool) -> None:
@@ -101,7 +113,11 @@ def read_result(directory: Path, cell: Cell) -> Result | None:
     path = directory / _CELLS / f"{cell.id}.json"
     if not path.is_file():
         return None
-    result = decode(path.read_bytes(), source=str(path))
+    try:
+        result = decode(path.read_bytes(), source=str(path))
+    except InvalidInput:
+        # What a machine that lost its power left behind is run again, and then written anew.
+        return None
     return result if result.digest == cell.digest else None
 
 
@@ -128,8 +144,14 @@ def collect(plan: MatrixPlan, directories: Iterable[Path]) -> Collected:
     found: dict[str, tuple[Path, Result]] = {}
     foreign: list[Problem] = []
     twice: list[Problem] = []
+    unreadable: list[Problem] = []
     for path in result_files(directories):
-        result = decode(path.read_bytes(), source=str(path))
+        try:
+            result = decode(path.read_bytes(), source=str(path))
+        except InvalidInput as error:
+            # Told with the others, and its cell is missing: a report of the rest can still be made.
+            unreadable.append(Problem(str(path), None, "", error.message.removeprefix(f"{path}: ")))
+            continue
         result = _without_most_output(result) if shorten else result
         if why := _foreign(result, cells):
             foreign.append(Problem(str(path), None, "", why))
@@ -143,6 +165,7 @@ def collect(plan: MatrixPlan, directories: Iterable[Path]) -> Collected:
         ),
         foreign=tuple(foreign),
         twice=tuple(twice),
+        unreadable=tuple(unreadable),
     )
 
 
@@ -176,6 +199,13 @@ def _foreign(result: Result, cells: dict[str, Cell]) -> str | None:
 
 def incomplete(collected: Collected) -> TsandboxError | None:
     """Why these results do not prove the plan, whatever they say themselves."""
+    if collected.unreadable:
+        count = len(collected.unreadable)
+        return _refused(
+            f"{count} result {'files cannot' if count > 1 else 'file cannot'} be read",
+            collected.unreadable,
+            hint="run these cells again: tsandbox matrix run --resume",
+        )
     if collected.foreign:
         count = len(collected.foreign)
         return _refused(

@@ -154,6 +154,15 @@ def test_ctrl_c_ends_what_runs_and_the_rest_can_go_on(prover: FakeProver, tmp_pa
             os.kill(int(process), 0)
 
 
+def test_where_no_result_can_be_written_what_runs_is_ended(prover: FakeProver, tmp_path: Path) -> None:
+    (tmp_path / "r").touch()
+    with pytest.raises(UsageError, match="cannot be written"):
+        run([cell("a", "sha256:1"), cell("slow", "sha256:2")], prover, tmp_path / "r")
+    for process in prover.processes():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(process), 0)
+
+
 def test_progress_counts_what_runs_what_is_done_and_what_was_a_hit(prover: FakeProver, tmp_path: Path) -> None:
     seen: list[Progress] = []
     run([cell("a"), cell("b"), cell("bad")], prover, tmp_path / "r", jobs=1, seen=seen)

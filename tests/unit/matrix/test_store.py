@@ -1,5 +1,6 @@
 """Results on disk, and what a set of them says about a plan."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from msgspec.structs import replace
 
 from tests import sample_results as samples
 from tests.unit.matrix.fakes import cell
-from tsandbox.errors import InvalidInput, Skipped
+from tsandbox.errors import InvalidInput, Skipped, UsageError
 from tsandbox.matrix import store
 from tsandbox.matrix.attempts import finished
 from tsandbox.matrix.durations import read_durations
@@ -127,9 +128,40 @@ def test_results_of_different_plans_are_not_mixed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", '{"status": "fine"}', '{"status": "passed", "exit_code": 0, "schema": 9}'])
 def test_a_file_that_is_no_result_is_told_with_its_name(results: Path, text: str) -> None:
-    (results / "cells" / "b-linux-debian-amd64.json").write_text(text)
-    with pytest.raises(InvalidInput, match=r"b-linux-debian-amd64\.json"):
-        gather([results])
+    file = results / "cells" / "b-linux-debian-amd64.json"
+    file.write_text(text)
+    gathered = gather([results])
+    error = incomplete(gathered.collected)
+    assert isinstance(error, InvalidInput)
+    assert (error.message, error.file) == ("1 result file cannot be read", str(file))
+    assert error.details[0].startswith(f"{file}: ")
+    # The others are still reported, and this one as missing.
+    made = report_of(gathered)
+    assert ([cell.id for cell in made.missing], len(made.results), made.exit_code) == (["b-linux-debian-amd64"], 2, 10)
+
+
+def test_going_on_runs_again_what_cannot_be_read(results: Path) -> None:
+    (results / "cells" / "b-linux-debian-amd64.json").write_text('{"status": "pas')
+    assert [bool(read_result(results, each)) for each in CELLS] == [True, False, True]
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be written: Not a directory"):
+        begin(tmp_path / "file" / "results", PLAN, CELLS, resume=False)
+
+
+def test_a_full_disk_leaves_no_half_result(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = names(results)
+
+    def full(path: Path, data: bytes) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, f"{len(data)} bytes do not fit")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="do not fit"):
+        write_result(results, result_of(CELLS[0]))
+    assert names(results) == before
 
 
 def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
