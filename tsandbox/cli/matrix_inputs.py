@@ -95,7 +95,7 @@ def planned(
     today = dt.datetime.now(dt.UTC).date()
     wishes = Wishes(
         exclusions=tuple(entry for file in files for entry in read_exclusions(file, today)),
-        changes=changes_since(changed_since, _somewhere_in(wanted.inputs)) if changed_since else None,
+        changes=changes_since(changed_since, _somewhere_in(wanted.inputs), files) if changed_since else None,
         durations=read_durations(durations) if durations and durations.exists() else Durations(),
         shards=shards,
         max_jobs=max_jobs,

@@ -20,6 +20,7 @@ _DECISIVE = (
     "uv.lock",
     "*.exclusions.toml",
 )
+_FETCH = "name a commit, branch or tag that this checkout holds; in CI fetch the whole history"
 
 
 class Changes(Struct, frozen=True, kw_only=True):
@@ -27,6 +28,8 @@ class Changes(Struct, frozen=True, kw_only=True):
 
     ref: str
     files: frozenset[Path] = frozenset()
+    # Names of files that are not there any more.
+    gone: frozenset[str] = frozenset()
     everything: str | None = None
 
     def touch(self, files: Iterable[str]) -> bool:
@@ -34,7 +37,8 @@ class Changes(Struct, frozen=True, kw_only=True):
         if self.everything:
             return True
         paths = [Path(file).resolve() for file in files]
-        if any(path in self.files for path in paths):
+        # Where a recipe was deleted, one of the same name elsewhere has taken its place.
+        if any(path in self.files or path.name in self.gone for path in paths):
             return True
         return any(self._mentions(path) for path in paths)
 
@@ -46,19 +50,28 @@ class Changes(Struct, frozen=True, kw_only=True):
         return any(name in text for name in beside)
 
 
-def changes_since(ref: str, directory: Path) -> Changes:
-    """Everything that differs from where this branch left `ref`: commits, staged, edited and new files."""
-    top = Path(_git(directory, "rev-parse", "--show-toplevel").strip())
+def changes_since(ref: str, directory: Path, decisive: Iterable[Path] = ()) -> Changes:
+    """Everything that differs from where this branch left `ref`: commits, staged, edited and new files.
+
+    A change of one of the `decisive` files changes every cell, like one of the tool itself.
+    """
+    inside = "run it in a git checkout of the recipes"
+    top = Path(_git(directory, "rev-parse", "--show-toplevel", hint=inside).strip())
     # Checked by itself first: a ref that looks like an option must not become one.
-    commit = _git(top, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").strip()
-    fork = _git(top, "merge-base", commit, "HEAD").strip()
+    known = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    commit = _git(top, *known, failed=f"this checkout holds no commit {ref!r}").strip()
+    apart = f"no commit is known from which both {ref} and this branch come"
+    fork = _git(top, "merge-base", commit, "HEAD", failed=apart).strip()
     changed = _names(_git(top, "diff", "--name-only", "--no-renames", "-z", fork))
     new = _names(_git(top, "ls-files", "--others", "--exclude-standard", "-z"))
     names = [*changed, *new]
+    files = frozenset((top / name).resolve() for name in names)
+    always = {path.resolve() for path in decisive}
     return Changes(
         ref=ref,
-        files=frozenset((top / name).resolve() for name in names),
-        everything=next((name for name in names if _decisive(top, name)), None),
+        files=files,
+        gone=frozenset(path.name for path in files if not path.exists()),
+        everything=next((name for name in names if _decisive(top, name) or (top / name).resolve() in always), None),
     )
 
 
@@ -72,7 +85,7 @@ def _names(output: str) -> list[str]:
     return [name for name in output.split("\0") if name]
 
 
-def _git(directory: Path, *args: str) -> str:
+def _git(directory: Path, *args: str, failed: str | None = None, hint: str = _FETCH) -> str:
     try:
         # safe.directory: CI containers often check out as another user; we only read names.
         return run(["git", "-c", "safe.directory=*", "-C", directory, *args], timeout=60).text
@@ -80,7 +93,7 @@ def _git(directory: Path, *args: str) -> str:
         raise UsageError("--changed-since needs git, which is not installed", details=error.details) from None
     except CommandFailed as error:
         raise UsageError(
-            f"--changed-since: {error.output.strip() or error.message}",
-            hint="name a commit, branch or tag that this checkout holds; in CI fetch the whole history",
+            f"--changed-since: {failed or error.output.strip() or error.message}",
+            hint=hint,
             details=error.details[:1],
         ) from None

@@ -100,13 +100,47 @@ def test_a_recipe_that_cannot_be_planned_is_never_unchanged(repository: Path) ->
     assert [cell.tool for cell in broken] == ["needs-base", "needs-it-too"]
 
 
+def test_a_deleted_recipe_touches_those_that_now_get_another_of_its_name(repository: Path) -> None:
+    write_recipe(repository / "others", "base", "curl")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "another one")
+    git(repository, "branch", "-f", "main")
+    git(repository, "rm", "-q", "recipes/base.toml")
+    recipes = repository / "recipes"
+    wishes = Wishes(changes=changes_since("main", repository))
+    catalog = Catalog([recipes, repository / "others"])
+    made = make_plan(find_sources([str(recipes)]), [linux("debian", "amd64")], catalog, wishes)
+    assert tools(made) == ["needs-base", "needs-it-too"]
+    assert not any(cell.error for cell in made.cells)
+
+
+def test_a_change_of_the_named_exclusions_changes_everything(repository: Path) -> None:
+    file = repository / "left-out.toml"
+    file.touch()
+    assert changes_since("main", repository).everything is None
+    assert changes_since("main", repository, [file]).everything == "left-out.toml"
+
+
+def test_a_checkout_that_was_cut_short_is_told(repository: Path, tmp_path: Path) -> None:
+    for branch in ("main", "work"):
+        git(repository, "switch", "-q", branch)
+        git(repository, "commit", "-q", "--allow-empty", "-m", branch)
+    git(repository, "clone", "-q", "--depth=1", "--no-single-branch", repository.as_uri(), str(tmp_path / "short"))
+    with pytest.raises(
+        UsageError, match="no commit is known from which both origin/main and this branch come"
+    ) as caught:
+        changes_since("origin/main", tmp_path / "short")
+    assert "fetch the whole history" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize("ref", ["no-such-branch", "--help"])
 def test_a_ref_that_is_not_there_is_told(repository: Path, ref: str) -> None:
-    with pytest.raises(UsageError, match="--changed-since") as caught:
+    with pytest.raises(UsageError, match=f"--changed-since: this checkout holds no commit '{ref}'") as caught:
         changes_since(ref, repository)
     assert "fetch the whole history" in (caught.value.hint or "")
 
 
 def test_outside_of_a_repository_it_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not a git repository"):
+    with pytest.raises(UsageError, match="not a git repository") as caught:
         changes_since("main", tmp_path)
+    assert "in a git checkout" in (caught.value.hint or "")
