@@ -1,7 +1,7 @@
 """`tsandbox matrix github` and `gitlab`: the matrix as a workflow file."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,12 +10,16 @@ import msgspec
 
 from tsandbox.cli.complete import complete_recipes
 from tsandbox.cli.inputs import chosen_families
-from tsandbox.cli.matrix_inputs import Wanted, chosen_arches, selection_options, targets_of
+from tsandbox.cli.matrix_inputs import Wanted, chosen_arches, planned, selection_options
 from tsandbox.cli.output import Output, examples, output_options
 from tsandbox.errors import UsageError
 from tsandbox.matrix.ci.workflow import PLACES, System, Workflow, read_pin, render_workflow
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_REMEMBERED = frozenset(
+    {"runners", "registry", "install", "engine", "retries", "yes", "max_jobs", "timeout", "pins", "branch", "name"}
+)
 
 
 def workflow_options(function: F) -> F:
@@ -90,9 +94,12 @@ def gitlab(output: Output, /, **options: Any) -> None:
 
 
 def _workflow(system: System, options: dict[str, Any]) -> Workflow:
+    from tsandbox.build.registry import registry
+
     wanted = Wanted(*(options[name] for name in Wanted._fields))
-    # Wrong names are told now, not by the first CI run.
-    targets_of(wanted)
+    # What cannot be planned is told now, not by the first CI run.
+    plan = planned(wanted)
+    registry(options["registry"])
     arches = chosen_arches(wanted.arches)
     arguments = [*wanted.inputs]
     arguments += [f"--family={family or 'debian'}" for family in chosen_families(wanted.families)]
@@ -100,13 +107,27 @@ def _workflow(system: System, options: dict[str, Any]) -> Workflow:
     arguments += [f"--recipes={path}" for path in wanted.recipe_dirs]
     arguments += [f"--exclusions={path}" for path in wanted.exclusion_files]
     made = Workflow(
-        command=shlex.join(["tsandbox", "matrix", system, *arguments]),
+        command=shlex.join(["tsandbox", "matrix", system, *arguments, *_other_options(), "--write"]),
         arguments=tuple(arguments),
         arches=arches,
         runners=dict(map(_runner, options["runners"])),
+        images={arch: len({cell.group for cell in plan.cells if cell.target.arch == arch}) for arch in arches},
         **{name: options[name] for name in ("engine", "registry", "retries", "max_jobs", "timeout", "yes")},
     )
     return msgspec.structs.replace(made, install=options["install"]) if options["install"] else made
+
+
+def _other_options() -> Iterator[str]:
+    """The options besides those of the plan as they were given, so that the file tells how it is made again."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if not isinstance(option, click.Option) or not given or name not in _REMEMBERED:
+            continue
+        value = context.params[name]
+        word = max(option.opts, key=len)
+        yield from [word] if option.is_flag else [f"{word}={each}" for each in (value if option.multiple else [value])]
 
 
 def _runner(text: str) -> tuple[str, str]:

@@ -93,10 +93,17 @@ def _show(made: MatrixPlan, form: str, output: Output, *, brief: bool) -> None:
 
 
 def job_matrix(made: MatrixPlan) -> dict[str, object]:
-    """What a CI system starts one job per entry of; an empty plan has no entry."""
+    """What a CI system starts one job per entry of, `first` once per architecture; an empty plan has no entry."""
+    first = {shard.arch: shard.number for shard in reversed(made.shards)}
     return {
         "include": [
-            {"shard": shard.number, "of": len(made.shards), "arch": shard.arch, "cells": shard.cells}
+            {
+                "shard": shard.number,
+                "of": len(made.shards),
+                "arch": shard.arch,
+                "cells": shard.cells,
+                "first": first[shard.arch] == shard.number,
+            }
             for shard in made.shards
         ]
     }

@@ -1,6 +1,7 @@
 """The commands as people type them, with a prover that needs no container."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
@@ -72,6 +73,7 @@ def test_the_job_matrix_of_a_plan_has_an_entry_per_shard(desk: Desk) -> None:
     ran = desk.matrix("plan", "recipes", "--arch=all", "--max-jobs", "4", "--output", "plan.json", "--format", "shards")
     assert [each["arch"] for each in ran.json["include"]] == ["amd64", "amd64", "arm64", "arm64"]
     assert [each["of"] for each in ran.json["include"]] == [4] * 4
+    assert [each["first"] for each in ran.json["include"]] == [True, False, True, False]
     assert len(json.loads((desk.directory / "plan.json").read_text())["cells"]) == 8
 
 
@@ -218,6 +220,9 @@ def test_a_recipe_that_cannot_be_read_is_told_and_stops_no_other(desk: Desk) -> 
         (["run", "nosuch.toml"], "nosuch.toml: no such file or directory"),
         (["plan", "recipes", "--exclusions", "nowhere.toml"], "cannot be read"),
         (["report", "recipes"], "no matrix-plan.json"),
+        (["github", "nosuch/dir"], "nosuch/dir: no such file or directory"),
+        (["gitlab", "recipes", "--registry", "https://x"], "does not name a registry"),
+        (["github", "recipes", "--install", "one\ntwo"], "on one line"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_one_object(desk: Desk, args: list[str], said: str) -> None:
@@ -250,6 +255,22 @@ def test_workflow_files_go_to_their_places(desk: Desk) -> None:
     assert "tsandbox matrix plan recipes --family=debian --family=rhel" in text
     assert desk.matrix("github", "recipes", "--family", "all").out == text
     assert desk.matrix("gitlab", "recipes", "--write", "--json").json["file"] == ".gitlab-ci.yml"
+    assert "parallel: 1\n" in (desk.directory / ".gitlab-ci.yml").read_text()
+
+
+def test_a_workflow_file_tells_how_it_is_made_again(desk: Desk) -> None:
+    desk.recipe("one")
+    options = [
+        "--registry=registry.example.com/x",
+        "--runner=amd64=my runner",
+        "--retries=3",
+        "--yes",
+        "--branch=trunk",
+    ]
+    text = desk.matrix("github", "recipes", "--arch=amd64", *options).out
+    line = text.splitlines()[0].partition(": tsandbox matrix ")[2]
+    assert desk.matrix(*shlex.split(line)).code == 0
+    assert (desk.directory / ".github/workflows/tsandbox-matrix.yml").read_text() == text
 
 
 def test_help_of_every_command_ends_with_examples(desk: Desk) -> None:

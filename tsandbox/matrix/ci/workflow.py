@@ -45,9 +45,17 @@ class Workflow(Struct, frozen=True, kw_only=True):
     yes: bool = False
     pins: Mapping[str, Pin] = {}
     runners: Mapping[str, str] = {}
+    # By architecture: how many images there are to build, as more machines than that would have nothing to do.
+    images: Mapping[str, int] = {}
+
+
+class _GitLab(Struct, frozen=True, kw_only=True):
+    image: str
+    podman_packages: tuple[str, ...]
 
 
 class _Defaults(Struct, frozen=True, kw_only=True):
+    gitlab: _GitLab
     actions: dict[str, Pin]
     runners: dict[System, dict[str, str]]
     jobs: dict[System, int]
@@ -55,9 +63,14 @@ class _Defaults(Struct, frozen=True, kw_only=True):
 
 def render_workflow(system: System, workflow: Workflow) -> str:
     _refuse_foreign_code((*workflow.arguments, workflow.name, workflow.branch, *workflow.runners.values()))
+    if not workflow.command.isprintable():
+        raise UsageError(
+            "the command of the workflow must stand on one line", hint="join the commands of --install by &&"
+        )
     known = _defaults()
     runners = known.runners[system] | dict(workflow.runners)
     jobs = min(workflow.max_jobs or known.jobs[system], known.jobs[system])
+    host = (workflow.registry or "").partition("/")[0]
     return (
         _environment()
         .get_template(f"{system}.yml.j2")
@@ -68,14 +81,22 @@ def render_workflow(system: System, workflow: Workflow) -> str:
                 "plan_arguments": shlex.join(workflow.arguments),
                 "runners": runners,
                 "runs_on": _by_arch(runners),
-                "registry_host": (workflow.registry or "").partition("/")[0],
+                "registry_host": host,
+                # A token of the CI system goes to its own registry and to no other.
+                "registry_is_githubs": host == "ghcr.io",
                 "uses": _uses(known.actions | dict(workflow.pins)),
                 "max_jobs": jobs,
-                # Each architecture has a job of its own there, and the limit is for all of them.
-                "parallel": max(1, jobs // max(1, len(workflow.arches))),
+                "parallel": _parallel(workflow, jobs),
+                **msgspec.structs.asdict(known.gitlab),
             }
         )
     )
+
+
+def _parallel(workflow: Workflow, jobs: int) -> dict[str, int]:
+    """Each architecture has a job of its own on GitLab, and the limit is for all of them."""
+    share = jobs // len(workflow.arches)
+    return {arch: max(1, min(share, workflow.images.get(arch, share))) for arch in workflow.arches}
 
 
 def _by_arch(runners: Mapping[str, str]) -> str:
