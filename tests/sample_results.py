@@ -176,7 +176,7 @@ def report() -> Report:
     return Report(
         results=tuple(results),
         excluded=tuple(excluded),
-        missing=(Missing(id="tmux-linux-suse-amd64", tool="tmux", target=target("suse")),),
+        missing=(Missing(id="tmux-linux-suse-amd64", tool="tmux", target=target("suse"), source="recipes/tmux.toml"),),
         version="0.1.0",
         started=1_790_000_000.0,
         earlier=earlier,

@@ -161,7 +161,9 @@ def collect(plan: MatrixPlan, directories: Iterable[Path]) -> Collected:
         results=tuple(found[cell.id][1] for cell in plan.cells if cell.id in found),
         files=tuple(found[cell.id][0] for cell in plan.cells if cell.id in found),
         missing=tuple(
-            Missing(id=cell.id, tool=cell.tool, target=cell.target) for cell in plan.cells if cell.id not in found
+            Missing(id=cell.id, tool=cell.tool, target=cell.target, source=cell.recipe)
+            for cell in plan.cells
+            if cell.id not in found
         ),
         foreign=tuple(foreign),
         twice=tuple(twice),

@@ -48,7 +48,9 @@ def _unique(report: Report) -> Iterator[Finding]:
             line=finding.line,
         )
     for cell in report.missing:
-        yield Finding(rule=MISSING.id, message=f"{cell.id} was planned, but no result says how it went")
+        # With a place, like all: GitHub takes no file in which a single finding has none.
+        message = f"{cell.id} was planned, but no result says how it went"
+        yield Finding(rule=MISSING.id, message=message, file=cell.source)
 
 
 def _findings(result: Result) -> Iterator[Finding]:

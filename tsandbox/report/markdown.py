@@ -16,7 +16,7 @@ MAX_OUTPUT = 3000
 MAX_NAMED = 50
 
 _MARKS = {"passed": "✅", "flaky": "🔁", "failed": "❌", "error": "💥", "timeout": "⏱️", "skipped": "⏭️"}
-_SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~!@])")
+_SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~!@&])")
 
 
 def render_markdown(report: Report) -> str:

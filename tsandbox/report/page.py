@@ -43,7 +43,10 @@ def _verdict(report: Report) -> str:
     if bad or report.missing:
         missing = f", {len(report.missing):,} without a result" if report.missing else ""
         return f"{bad:,} of {plural(len(report.results), 'cell')} did not pass{missing}"
-    return f"All {plural(len(report.results), 'cell')} passed"
+    flaky = sum(result.state == "flaky" for result in report.results)
+    only = f", {flaky:,} only after a retry" if flaky else ""
+    every = "All " if len(report.results) > 1 else ""
+    return f"{every}{plural(len(report.results), 'cell')} passed{only}"
 
 
 def _data(report: Report) -> Markup:

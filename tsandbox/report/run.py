@@ -35,6 +35,7 @@ class Missing(Struct, frozen=True, kw_only=True):
     id: str
     tool: str
     target: TargetRecord
+    source: str | None = None
 
 
 class Earlier(Struct, frozen=True, kw_only=True):
