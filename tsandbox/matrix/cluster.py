@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from tsandbox import __version__
-from tsandbox.errors import EngineUnavailable, UsageError
 from tsandbox.matrix.attempts import Prover, attempt, finished
+from tsandbox.matrix.cluster_watch import Watch, close, connected
 from tsandbox.matrix.model import Cell
 from tsandbox.matrix.schedule import Group, Schedule, build_failed, inherited
 from tsandbox.matrix.workers import Ended, Events, Started, WorkerDied
@@ -18,7 +17,6 @@ from tsandbox.report.result import Result, decode, encode, from_error
 
 # Tasks in the scheduler's hands per thread of the cluster: enough that none waits for us, few enough to stop soon.
 _AHEAD = 2
-_CONNECT = 15
 # Results come back through the scheduler, which keeps them in memory.
 _LARGEST_LOG = 4 << 20
 
@@ -30,16 +28,10 @@ class CarriedProver(Protocol):
     def carrying(self, cells: Group) -> Prover: ...
 
 
-class ClusterUnavailable(EngineUnavailable):
-    """The Dask scheduler does not answer, or has no workers that can do the work."""
-
-    temporary = True
-
-
 def run_dask(schedule: Schedule, prove: CarriedProver, *, scheduler: str, retries: int) -> Events:
     """Every group of the schedule on the cluster. Leaving the iteration early takes back what has not begun."""
-    client = _connect(scheduler)
-    waiting = _Waiting(client, prove, retries)
+    client = connected(scheduler)
+    waiting = _Waiting(client, Watch(client, scheduler), prove, retries)
     groups = iter(schedule.groups)
     try:
         while True:
@@ -49,7 +41,7 @@ def run_dask(schedule: Schedule, prove: CarriedProver, *, scheduler: str, retrie
             yield from waiting.next_group()
     finally:
         waiting.cancel()
-        client.close(timeout=_CONNECT)
+        close(client)
 
 
 class Sent(NamedTuple):
@@ -89,10 +81,11 @@ def _submit(schedule: Schedule, groups: Iterator[Group], waiting: "_Waiting") ->
 class _Waiting:
     """Groups that the cluster has, and how to get their results."""
 
-    def __init__(self, client: Any, prove: CarriedProver, retries: int) -> None:
+    def __init__(self, client: Any, watch: Watch, prove: CarriedProver, retries: int) -> None:
         from distributed import as_completed
 
         self.client = client
+        self.watch = watch
         self.prove = prove
         self.retries = retries
         self.groups: dict[str, tuple[Group, int]] = {}
@@ -105,6 +98,7 @@ class _Waiting:
         return len(self.groups) < self.room
 
     def submit(self, group: Group, died: int = 0) -> None:
+        self.watch.require_scheduler()
         future = self.client.submit(
             run_group,
             group,
@@ -119,6 +113,8 @@ class _Waiting:
         self.completed.add(future)
 
     def next_group(self) -> Iterator[Ended]:
+        while not self.completed.has_ready():
+            self.watch.look()
         future = next(self.completed)
         group, died = self.groups.pop(future.key)
         del self.futures[future.key]
@@ -134,6 +130,7 @@ class _Waiting:
 
     def _lost(self, group: Group, died: int, error: Exception) -> Iterator[Ended]:
         """Dask gives a task to another worker when one dies, and gives up after some: then it is our retry."""
+        self.watch.require_scheduler()
         if died < self.retries and _may_go_better(error):
             self.submit(group, died + 1)
             return
@@ -141,52 +138,10 @@ class _Waiting:
         yield from (Ended(cell, finished(cell, from_error(failure))) for cell in group)
 
     def cancel(self) -> None:
-        if self.futures:
+        if self.futures and self.client.status == "running":
             self.client.cancel(list(self.futures.values()), force=True)
             self.futures.clear()
 
 
 def _may_go_better(error: Exception) -> bool:
     return type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError", "CommClosedError")
-
-
-def _connect(scheduler: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise UsageError(
-            "--executor dask needs Dask, which is not installed", hint="pip install 'tsandbox[dask]'"
-        ) from None
-    try:
-        client = Client(scheduler, timeout=_CONNECT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise ClusterUnavailable(
-            f"{scheduler}: the Dask scheduler does not answer: {error}",
-            hint="start one with `dask scheduler`, and name its address with --scheduler",
-        ) from None
-    _require_workers(client, scheduler)
-    return client
-
-
-def _require_workers(client: Any, scheduler: str) -> None:
-    try:
-        versions: dict[str, str] = client.run(_version) or {}
-    except ImportError:
-        versions = {"a worker": "none"}
-    except Exception:
-        client.close()
-        raise
-    problem: str | None = None
-    if not versions:
-        problem = "has no workers"
-    elif other := {version for version in versions.values() if version != __version__}:
-        problem = f"has workers with tsandbox {', '.join(sorted(other))}, and this is {__version__}"
-    if problem:
-        client.close()
-        raise ClusterUnavailable(
-            f"{scheduler}: the cluster {problem}", hint="start workers that have this version of tsandbox"
-        )
-
-
-def _version() -> str:
-    return __version__

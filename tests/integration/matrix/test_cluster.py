@@ -13,13 +13,14 @@ from threading import Thread
 
 import pytest
 
-import tsandbox.matrix.cluster
 from tests.integration.conftest import ROOT, Cli
 from tests.integration.matrix.recipes import Workshop
 from tests.unit.matrix.fakes import FakeProver, cell
 from tsandbox.engine import Engine
 from tsandbox.errors import UsageError
-from tsandbox.matrix.cluster import ClusterUnavailable, run_dask
+from tsandbox.matrix import cluster_watch
+from tsandbox.matrix.cluster import run_dask
+from tsandbox.matrix.cluster_watch import ClusterUnavailable
 from tsandbox.matrix.run import Summary, run_cells
 from tsandbox.matrix.schedule import Schedule
 from tsandbox.matrix.store import result_files
@@ -75,10 +76,11 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     )  # fmt: skip
     try:
         deadline = time.monotonic() + 120
-        while not (tmp_path / "scheduler.json").exists():
+        # Dask creates the file first and fills it then.
+        while not (written := tmp_path / "scheduler.json").exists() or not written.read_text().endswith("}"):
             assert time.monotonic() < deadline, (tmp_path / "0.log").read_text()
             time.sleep(0.05)
-        made.address = json.loads((tmp_path / "scheduler.json").read_text())["address"]
+        made.address = json.loads(written.read_text())["address"]
         yield made
     finally:
         made.stop()
@@ -145,6 +147,33 @@ def test_cells_that_kill_every_worker_fail_and_lose_no_other(cluster: Cluster, p
     assert summary.exit_codes == {0: 1, 1: 1, 8: 1}
 
 
+def test_a_scheduler_that_dies_ends_the_run_which_can_go_on(
+    cluster: Cluster, prover: FakeProver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_watch, "_CONNECT", 3)
+    cluster.worker()
+    cluster.wait_for_workers(1)
+    first = cluster.directory / "results" / "cells" / f"{cell('a').id}.json"
+    when(lambda: first.exists() and cell("zz-hangs-once").id in prover.asked(), cluster.processes[0].kill)
+    # More than the cluster is given at once: some are still with us when it is gone.
+    with pytest.raises(ClusterUnavailable, match="stopped answering") as caught:
+        on_cluster(cluster, prover, "a", "zz-hangs-once", *(f"z{number}" for number in range(8)))
+    assert "--resume" in (caught.value.hint or "")
+    assert list(result_files([cluster.directory / "results"])) == [first]
+
+
+def test_a_cluster_that_lost_its_last_worker_is_not_waited_for_without_end(
+    cluster: Cluster, prover: FakeProver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_watch, "_ASK", 0.1)
+    monkeypatch.setattr(cluster_watch, "_DESERTED", 0.5)
+    worker = cluster.worker()
+    cluster.wait_for_workers(1)
+    when(lambda: bool(prover.asked()), worker.kill)
+    with pytest.raises(ClusterUnavailable, match="has had no workers"):
+        on_cluster(cluster, prover, "zz-hangs-once")
+
+
 def test_retries_and_failures_are_as_on_one_machine(cluster: Cluster, prover: FakeProver) -> None:
     cluster.worker()
     cluster.wait_for_workers(1)
@@ -166,7 +195,7 @@ def test_leaving_early_takes_back_what_has_not_begun(cluster: Cluster, prover: F
 def test_a_scheduler_without_workers_or_without_an_answer_is_told(
     cluster: Cluster, prover: FakeProver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tsandbox.matrix.cluster, "_CONNECT", 2)
+    monkeypatch.setattr(cluster_watch, "_CONNECT", 2)
     with pytest.raises(ClusterUnavailable, match="has no workers"):
         on_cluster(cluster, prover, "a")
     cluster.address = "tcp://127.0.0.1:1"
