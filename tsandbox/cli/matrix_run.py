@@ -53,7 +53,7 @@ RESULTS_OF_SOME = Path("tsandbox-results-only")
     show_default=True,
     help="Tries after a failure of network or engine; never after one of the recipe.",
 )
-@click.option("--resume", is_flag=True, help="Keep results that are there for these very cells.")
+@click.option("--resume", is_flag=True, help="Keep what is known of these very cells; run the rest.")
 @click.option("--results", type=DIRECTORY, metavar="DIR", help=f"Where results go. By default {RESULTS}.")
 @click.option("--allow-skip", is_flag=True, help="Having no cell to run is no failure, as in an empty shard.")
 @click.option("--yes", "-y", is_flag=True, help="Let recipes run commands of their own and reach the network.")

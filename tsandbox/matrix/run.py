@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tsandbox.errors import Interrupted, Skipped, UsageError
-from tsandbox.matrix.attempts import unplannable
+from tsandbox.matrix.attempts import is_temporary, unplannable
 from tsandbox.matrix.model import Cell, MatrixPlan
 from tsandbox.matrix.schedule import Schedule
 from tsandbox.matrix.store import read_result, with_log, write_result
@@ -91,7 +91,7 @@ def run_cells(
 ) -> Summary:
     """Run what has no result yet; one file per cell is there when this returns, or when it is interrupted."""
     tally = _Tally(cells)
-    kept = [result for cell in cells if (result := read_result(directory, cell))] if resume else []
+    kept = [result for cell in cells if (result := _known(directory, cell))] if resume else []
     for result in kept:
         tally.add(result)
     finished = {result.cell for result in kept}
@@ -116,6 +116,12 @@ def run_cells(
         # Also where a result cannot be written: what runs is ended first.
         events.close()
     return tally.summary(resumed=len(kept))
+
+
+def _known(directory: Path, cell: Cell) -> Result | None:
+    """What an earlier run found out; that network or engine failed says nothing about the cell."""
+    result = read_result(directory, cell)
+    return None if result is None or is_temporary(result) else result
 
 
 def _heed_interrupt(result: Result) -> None:

@@ -131,6 +131,14 @@ def test_going_on_runs_only_what_has_no_result_of_this_state(prover: FakeProver,
     assert (summary.resumed, summary.exit_code, sum(summary.counts.values())) == (1, 0, 3)
 
 
+def test_going_on_runs_again_what_network_or_engine_kept_from_being_known(prover: FakeProver, tmp_path: Path) -> None:
+    cells = [cell(name) for name in ("a", "bad", "lost")]
+    run(cells, prover, tmp_path / "r", retries=0)
+    Path(prover.diary).write_text("")
+    summary = run(cells, prover, tmp_path / "r", retries=0, resume=True)
+    assert (prover.asked(), summary.resumed) == (["lost-linux-debian-amd64"], 2)
+
+
 def test_ctrl_c_ends_what_runs_and_the_rest_can_go_on(prover: FakeProver, tmp_path: Path) -> None:
     cells = [
         cell("a", "sha256:1", run_ms=900),
