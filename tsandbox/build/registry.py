@@ -10,11 +10,13 @@ from tsandbox import settings
 from tsandbox.build.image import KEY, PREIMAGE
 from tsandbox.build.registry_alive import alive
 from tsandbox.derive.key import tag_of
-from tsandbox.engine.protocol import Engine, Image
+from tsandbox.engine.protocol import TRANSFER, Engine, Image
 from tsandbox.errors import EngineUnavailable, TimedOut, UsageError
 
 Warn = Callable[[str], None]
 
+# Seconds for an image that nobody asked to move: one that takes longer to travel is sooner built.
+_PATIENCE = 300.0
 # `host[:port][/path]`; credentials never belong here, they are in the engine's own auth files.
 _REFERENCE = re.compile(r"(?:[a-zA-Z0-9][a-zA-Z0-9.-]*|\[[0-9a-f:]+\])(?::\d+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*")
 
@@ -55,11 +57,11 @@ def registry(reference: str | None = None) -> Registry | None:
     return Registry(reference=wanted.rstrip("/"))
 
 
-def pull(engine: Engine, key: str, shared: Registry) -> Image | None:
+def pull(engine: Engine, key: str, shared: Registry, *, timeout: float = TRANSFER) -> Image | None:
     """The image with this key from the registry, under its cache tag; None when the registry does not have it."""
     _require(shared)
     remote = shared.name_of(key)
-    image = engine.pull(remote)
+    image = engine.pull(remote, timeout=timeout)
     if image is None:
         return None
     try:
@@ -71,10 +73,10 @@ def pull(engine: Engine, key: str, shared: Registry) -> Image | None:
     return engine.image(tag_of(key))
 
 
-def push(engine: Engine, key: str, shared: Registry) -> str:
+def push(engine: Engine, key: str, shared: Registry, *, timeout: float = TRANSFER) -> str:
     """Give the image to the registry; the digest that it has there."""
     _require(shared)
-    return engine.push(tag_of(key), shared.name_of(key))
+    return engine.push(tag_of(key), shared.name_of(key), timeout=timeout)
 
 
 def pull_if_there(engine: Engine, key: str, warn: Warn) -> Image | None:
@@ -83,8 +85,9 @@ def pull_if_there(engine: Engine, key: str, warn: Warn) -> Image | None:
     if shared is None or shared.reference in _down:
         return None
     try:
-        return pull(engine, key, shared)
+        return pull(engine, key, shared, timeout=_PATIENCE)
     except (EngineUnavailable, TimedOut) as error:
+        _give_up_if_slow(shared, error)
         _tell(error, "the image is built here instead", warn)
         return None
 
@@ -95,10 +98,16 @@ def push_if_asked(engine: Engine, key: str, warn: Warn) -> str | None:
     if shared is None or shared.reference in _down:
         return None
     try:
-        return push(engine, key, shared)
+        return push(engine, key, shared, timeout=_PATIENCE)
     except (EngineUnavailable, TimedOut) as error:
+        _give_up_if_slow(shared, error)
         _tell(error, "the image stays on this machine", warn)
         return None
+
+
+def _give_up_if_slow(shared: Registry, error: Exception) -> None:
+    if isinstance(error, TimedOut):
+        _down.add(shared.reference)
 
 
 def _check(image: Image, key: str, remote: str) -> None:

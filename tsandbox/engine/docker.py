@@ -15,7 +15,7 @@ from tsandbox.engine.command import EngineCommand
 from tsandbox.engine.containers import ContainerOperations
 from tsandbox.engine.docker_api import DockerApi, container_config
 from tsandbox.engine.images import ImageCommands
-from tsandbox.engine.protocol import BuildRequest, ContainerRequest, EngineFacts, Image, Sink
+from tsandbox.engine.protocol import TRANSFER, BuildRequest, ContainerRequest, EngineFacts, Image, Sink
 from tsandbox.errors import BuildFailed, EngineTooOld, NotSupported
 
 BUILDX = "sudo apt-get install docker-buildx-plugin (or docker-buildx), or use `--engine podman`"
@@ -63,10 +63,10 @@ class Docker(ImageCommands, ContainerOperations):
             done = self.command.call("load", "--input", str(own), doing=f"load of {archive}", timeout=None)
         return self.found(done.text.strip().partition(": ")[2])
 
-    def push(self, reference: str, remote: str) -> str:
+    def push(self, reference: str, remote: str, *, timeout: float = TRANSFER) -> str:
         self.tag(reference, remote)
         try:
-            pushed = self.command.call("push", remote, doing=f"push to {remote}", timeout=None)
+            pushed = self.command.call("push", remote, doing=f"push to {remote}", timeout=timeout)
         finally:
             self.remove_image(remote)
         return "sha256:" + pushed.text.rpartition("digest: sha256:")[2].split()[0]

@@ -8,11 +8,9 @@ from typing import Any
 
 from tsandbox.engine import diagnose
 from tsandbox.engine.command import EngineCommand
-from tsandbox.engine.protocol import Image
+from tsandbox.engine.protocol import TRANSFER, Image
 from tsandbox.errors import EngineLookupFailed, EngineUnavailable
 
-# Moving whole images may take long on a slow disk or line, but never for ever.
-_TRANSFER = 1800.0
 _LIST_ATTEMPTS = 8
 _LIST_PAUSE = 0.1
 
@@ -66,7 +64,7 @@ class ImageCommands:
         for key, value in sorted(labels.items()):
             options += ["--change", self.import_label(key, value)]
         done = self.command.call(
-            "import", *options, str(tar), reference, doing=f"import of {reference}", timeout=_TRANSFER
+            "import", *options, str(tar), reference, doing=f"import of {reference}", timeout=TRANSFER
         )
         return self.found(done.text.split()[-1])
 
@@ -78,11 +76,11 @@ class ImageCommands:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
         return f'LABEL {key}="{escaped}"'
 
-    def pull(self, remote: str) -> Image | None:
+    def pull(self, remote: str, *, timeout: float = TRANSFER) -> Image | None:
         """The image from its registry, or None when the registry says that it has none."""
         try:
             self.command.call(
-                "pull", "--quiet", *self.registry_options(remote), remote, doing=f"pull of {remote}", timeout=_TRANSFER
+                "pull", "--quiet", *self.registry_options(remote), remote, doing=f"pull of {remote}", timeout=timeout
             )
         except EngineUnavailable as error:
             if unknown_to_registry("\n".join(error.details)):

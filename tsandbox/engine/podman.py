@@ -12,6 +12,7 @@ from tsandbox.engine.containers import CPU_PERIOD, ContainerOperations, bind, cp
 from tsandbox.engine.images import ImageCommands
 from tsandbox.engine.process import CommandFailed
 from tsandbox.engine.protocol import (
+    TRANSFER,
     BuildRequest,
     ContainerEnd,
     ContainerRequest,
@@ -85,7 +86,7 @@ class Podman(ImageCommands, ContainerOperations):
         done = self.command.call("load", "--quiet", "--input", str(archive), doing=f"load of {archive}", timeout=None)
         return self.found(done.text.strip().rpartition(": ")[2] or done.text.strip())
 
-    def push(self, reference: str, remote: str) -> str:
+    def push(self, reference: str, remote: str, *, timeout: float = TRANSFER) -> str:
         with building.work_dir(self.name) as work:
             digest = work / "digest"
             self.command.call(
@@ -97,7 +98,7 @@ class Podman(ImageCommands, ContainerOperations):
                 reference,
                 remote,
                 doing=f"push to {remote}",
-                timeout=None,
+                timeout=timeout,
             )
             return digest.read_text().strip()
 

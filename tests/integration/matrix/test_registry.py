@@ -10,13 +10,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from tests.integration.conftest import Cli
 from tests.integration.matrix.recipes import Workshop, spec_of
-from tsandbox.build import ensure_image
+from tsandbox.build import ensure_image, registry
 from tsandbox.build.registry import NotWhatItSays, Registry, RegistryDown, pull, push
 from tsandbox.derive import define_image
 from tsandbox.engine import Engine
@@ -174,6 +176,41 @@ def test_a_silent_registry_is_given_up_soon(engine_images: Engine) -> None:
         deaf.listen(1)
         with pytest.raises(RegistryDown, match="timed out"):
             push(engine_images, "sha256:" + "0" * 64, Registry(reference=f"127.0.0.1:{deaf.getsockname()[1]}"))
+
+
+@contextmanager
+def stalling() -> Iterator[str]:
+    """A server that says that it is a registry, and then nothing more."""
+    ended = Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle(self) -> None:
+            if self.rfile.readline().startswith(b"GET /v2/ "):
+                self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+            else:
+                ended.wait()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            ended.set()
+            server.shutdown()
+
+
+def test_a_registry_that_stalls_costs_its_limit_once(
+    engine_images: Engine, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = [spec_of(workshop.recipe("a")), spec_of(workshop.recipe("b", "two"))]
+    monkeypatch.setattr(registry, "_PATIENCE", 2.0)
+    monkeypatch.setattr(registry, "_down", set())
+    with stalling() as reference:
+        monkeypatch.setenv("TSANDBOX_REGISTRY", reference)
+        made = [ensure_image(engine_images, spec) for spec in wanted]
+    assert [each.cached for each in made] == [False, False]
+    assert "built here instead" in made[0].notes[0]
+    assert made[1].notes == ()
 
 
 def test_the_engine_s_own_login_is_all_it_needs(
