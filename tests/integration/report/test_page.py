@@ -168,5 +168,19 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(page: Page) -> None:
 
 
 @on_a_phone
+def test_on_a_phone_rows_of_tables_are_lists_that_break_no_name(page: Page) -> None:
+    page.js("document.getElementById('tab-excluded').click()")
+    page.screenshot("phone-excluded")
+    row = page.all("#panel-excluded tbody tr")[1]
+    assert "zstd-linux-suse-amd64" in row.text
+    assert row.find_element(By.CSS_SELECTOR, "button").size["height"] < 30
+    heads = "return [...arguments[0].querySelectorAll('td:not(.none)')].map((each) => each.dataset.head)"
+    assert page.driver.execute_script(heads, row) == ["Cell", "Why", "Decided by", "Owner or link", "Until"]
+    missing = page.all("#panel-excluded tbody tr")[0]
+    assert page.driver.execute_script(heads, missing) == ["Cell", "Why", "Decided by"]
+    assert "–" not in missing.text
+
+
+@on_a_phone
 def test_on_a_phone_cells_are_large_enough_to_touch(page: Page) -> None:
     assert all(cell.size["height"] >= 40 for cell in page.all("#rows .cell[data-id]"))

@@ -118,5 +118,6 @@ function log(cell) {
   if (head) parts.push(h("pre", { class: tail ? "before" : "" }, head.join("\n")));
   if (head && tail) parts.push(h("div", { class: "gap" }, cell.log ? `⋯ the whole log: ${cell.log}` : "⋯"));
   if (tail) parts.push(h("pre", { class: head ? "cut" : "" }, tail.join("\n")));
+  if (cell.log && !(head && tail)) parts.push(h("p", { class: "meta" }, `the whole log: ${cell.log}`));
   return parts;
 }

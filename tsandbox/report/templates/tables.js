@@ -9,12 +9,21 @@ function table(heads, items, cells) {
   function grow() {
     const next = items.slice(shown, shown + PAGE);
     shown += next.length;
-    body.append(...next.map((item) => h("tr", {}, cells(item))));
+    body.append(...next.map((item) => h("tr", {}, named(cells(item), heads))));
     more.hidden = shown >= items.length;
     more.textContent = `Show more (${(items.length - shown).toLocaleString("en")} left)`;
   }
   grow();
   return h("div", {}, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map(([name, kind]) => h("th", { class: kind }, name)))), body)), more);
+}
+
+// On a phone each row is a list: every value says itself what it is, and what there is none of is left out.
+function named(cells, heads) {
+  cells.forEach((cell, number) => {
+    if (cell.textContent === "–" || cell.textContent === "") cell.classList.add("none");
+    cell.dataset.head = heads[number][0];
+  });
+  return cells;
 }
 
 function images() {
@@ -74,7 +83,7 @@ function excluded() {
   if (!DATA.holes.length) return null;
   const kinds = { unsupported: "the recipe says so", no_base: "no base image for it", no_steps: "no step for it", exclusion: "exclusions file", unchanged: "not changed", missing: "missing" };
   const sorted = [...DATA.holes].sort((a, b) => a.rank - b.rank || a.kind.localeCompare(b.kind) || a.id.localeCompare(b.id));
-  return [h("div", { class: "card" }, table([["Cell"], ["Why"], ["Decided by"], ["Owner or link"], ["Until"]], sorted, (hole) => [
+  return [h("div", { class: "card" }, table([["Cell"], ["Why"], ["Decided by"], ["Owner or link"], ["Until", "n"]], sorted, (hole) => [
     h("td", {}, cellLink(hole.id)), h("td", {}, hole.reason), h("td", {}, kinds[hole.kind] || hole.kind),
-    h("td", {}, hole.owner || hole.link || "–"), h("td", {}, hole.expires || "–")]))];
+    h("td", {}, [hole.owner, hole.link].filter(Boolean).join(" · ") || "–"), h("td", { class: "n" }, hole.expires || "–")]))];
 }
