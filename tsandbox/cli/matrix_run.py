@@ -9,11 +9,13 @@ import msgspec
 
 from tsandbox.cli.complete import complete_recipes
 from tsandbox.cli.engines import connected, engine_option, interruptible
+from tsandbox.cli.inputs import chosen_families
 from tsandbox.cli.matrix_inputs import DIRECTORY, Wanted, chosen_arches, planned, selection_options
 from tsandbox.cli.matrix_progress import shown
 from tsandbox.cli.output import Output, examples, output_options, safe
 from tsandbox.errors import UsageError
 from tsandbox.matrix.model import Cell, MatrixPlan, read_matrix_plan
+from tsandbox.recipe.target import ARCHES, FAMILIES
 from tsandbox.report.result import Result
 from tsandbox.report.run import BAD
 from tsandbox.report.words import plural
@@ -99,7 +101,7 @@ def run(
     plan = _plan(wanted, only, directory)
     for warning in plan.warnings:
         output.warn(safe(warning))
-    part, number = _part(plan, shard, arches, output)
+    part, number = _part(plan, shard, wanted, output)
     cells = choose_cells(part, only=only, shard=number)
     prover = partial(prover_for, engine, yes=yes, check=scheduler is None)
     execute = _executor(cells, prover, jobs=jobs, retries=retries, scheduler=scheduler)
@@ -120,29 +122,30 @@ def _plan(wanted: Wanted, only: tuple[str, ...], directory: Path) -> MatrixPlan:
     from tsandbox.matrix.store import PLAN_NAME
 
     inputs = wanted.inputs
-    if len(inputs) == 1 and inputs[0].endswith(".json"):
-        return read_matrix_plan(Path(inputs[0]))
-    if inputs:
+    made = Path(inputs[0]) if len(inputs) == 1 and inputs[0].endswith(".json") else None
+    if inputs and made is None:
         return planned(wanted, only=only)
-    if (directory / PLAN_NAME).is_file():
-        return read_matrix_plan(directory / PLAN_NAME)
+    if made is None and (directory / PLAN_NAME).is_file():
+        made = directory / PLAN_NAME
+    if made and (wanted.recipe_dirs or wanted.exclusion_files):
+        raise UsageError(f"{made} is planned already: --recipes and --exclusions belong to `tsandbox matrix plan`")
+    if made:
+        return read_matrix_plan(made)
     raise UsageError(
         "nothing to run: name a plan or recipes",
         hint=f"tsandbox matrix run recipes/; without a name the plan in {directory} is run, and there is none",
     )
 
 
-def _part(
-    plan: MatrixPlan, shard: str | None, arches: tuple[str, ...], output: Output
-) -> tuple[MatrixPlan, int | None]:
-    """The cells of the architectures that were asked for, in as many shards as were asked for."""
+def _part(plan: MatrixPlan, shard: str | None, wanted: Wanted, output: Output) -> tuple[MatrixPlan, int | None]:
+    """The cells of the families and architectures that were asked for, in as many shards as were asked for."""
     from tsandbox.matrix.assemble import shard_again
 
-    if arches:
-        names = chosen_arches(arches)
-        plan = msgspec.structs.replace(
-            plan, cells=tuple(cell for cell in plan.cells if cell.target.arch in names), shards=()
-        )
+    if wanted.families or wanted.arches:
+        families = chosen_families(wanted.families) if wanted.families else FAMILIES
+        arches = chosen_arches(wanted.arches) if wanted.arches else ARCHES
+        cells = (cell for cell in plan.cells if cell.target.linux_family in families and cell.target.arch in arches)
+        plan = msgspec.structs.replace(plan, cells=tuple(cells), shards=())
     if shard is None:
         return plan, None
     number, _, count = shard.partition("/")

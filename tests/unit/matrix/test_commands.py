@@ -168,6 +168,24 @@ def test_shards_together_run_every_cell_once(desk: Desk) -> None:
     assert desk.matrix("merge", "shards").code == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "ran"),
+    [
+        (["--family=alpine"], ["one-linux-alpine-amd64", "one-linux-alpine-arm64"]),
+        (["--arch=x86_64"], ["one-linux-alpine-amd64", "one-linux-debian-amd64"]),
+        (["--family=debian", "--arch=arm64"], ["one-linux-debian-arm64"]),
+    ],
+)
+def test_of_a_plan_the_families_and_architectures_that_are_named_run(
+    desk: Desk, options: list[str], ran: list[str]
+) -> None:
+    path = desk.recipe("one")
+    path.write_text(path.read_text().replace('apt = ["jq"]', 'apt = ["jq"], apk = ["jq"]'))
+    desk.matrix("plan", "recipes", "--family=debian,alpine", "--arch=all", "--output", "plan.json")
+    desk.matrix("run", "plan.json", *options, "--results", "r")
+    assert sorted(path.stem for path in (desk.directory / "r" / "cells").iterdir()) == ran
+
+
 def test_an_empty_shard_fails_unless_that_is_allowed(desk: Desk) -> None:
     desk.recipe("one")
     assert desk.matrix("run", "recipes", "--shard", "2/2", "--results", "r").code == 10
@@ -219,6 +237,7 @@ def test_a_recipe_that_cannot_be_read_is_told_and_stops_no_other(desk: Desk) -> 
         (["plan", "nosuch"], "no recipe is called that"),
         (["run", "nosuch.toml"], "nosuch.toml: no such file or directory"),
         (["plan", "recipes", "--exclusions", "nowhere.toml"], "cannot be read"),
+        (["run", "made.json", "--exclusions", "x.toml"], "is planned already"),
         (["report", "recipes"], "no matrix-plan.json"),
         (["github", "nosuch/dir"], "nosuch/dir: no such file or directory"),
         (["gitlab", "recipes", "--registry", "https://x"], "does not name a registry"),
