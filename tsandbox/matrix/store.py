@@ -82,11 +82,17 @@ def _write(folder: Path, name: str, data: bytes) -> Path:
 def begin(directory: Path, plan: MatrixPlan, cells: Iterable[Cell], *, resume: bool) -> None:
     """Make the directory this plan's: what an earlier run left there must not pass for what this one shows."""
     known = {cell.id for cell in plan.cells}
+    files = list((directory / _CELLS).glob("*.json"))
+    if files and not (directory / PLAN_NAME).exists():
+        raise UsageError(
+            f"{directory / _CELLS} holds files, and no matrix ran here: they are not removed",
+            hint="name another directory: --results DIR",
+        )
     if not resume:
         same = _plan_there(directory) == _identity(plan)
         # Other shards of the same plan may have written here, and theirs stay.
         known = known - {cell.id for cell in cells} if same else set()
-    for path in (directory / _CELLS).glob("*.json"):
+    for path in files:
         if path.stem not in known:
             path.unlink()
             (directory / _LOGS / f"{path.stem}.log").unlink(missing_ok=True)

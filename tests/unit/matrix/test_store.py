@@ -179,6 +179,15 @@ def test_a_new_run_begins_without_the_results_of_the_last(results: Path) -> None
     assert names(results) == []
 
 
+def test_files_that_no_matrix_wrote_are_left_alone(tmp_path: Path) -> None:
+    mine = tmp_path / "cells" / "biology.json"
+    mine.parent.mkdir()
+    mine.touch()
+    with pytest.raises(UsageError, match="no matrix ran here"):
+        begin(tmp_path, PLAN, CELLS, resume=False)
+    assert mine.exists()
+
+
 def test_a_shard_leaves_the_results_of_the_other_shards(results: Path) -> None:
     begin(results, PLAN, CELLS[:1], resume=False)
     assert names(results) == ["b-linux-debian-amd64.json", "c-linux-debian-amd64.json"]
