@@ -16,6 +16,7 @@ from tsandbox.plan import Plan
 from tsandbox.printable import one_line
 from tsandbox.recipe.model import Check, Verify
 from tsandbox.sandbox.outcome import CheckOutcome
+from tsandbox.sandbox.verify_line import line_of
 
 _ANY_VERSION = r"v?\d+(?:[.\-+~_]?[0-9A-Za-z]+)*"
 _PLACEHOLDER = re.compile(r"\{(version|install_dir)\}")
@@ -77,7 +78,11 @@ def failure(checks: Sequence[CheckOutcome], plan: Plan) -> VerifyFailed | None:
     details = [f"$ {one_line(first.command)}", *_shown(first.output)]
     details += [f"also: {one_line(other.command)}: {other.reason}" for other in wrong[1:]]
     return VerifyFailed(
-        f"verification failed: {first.reason}", hint=_hint(first, plan), file=plan.file, details=details
+        f"verification failed: {first.reason}",
+        hint=_hint(first, plan),
+        file=plan.file,
+        line=line_of(plan, checks.index(first), first),
+        details=details,
     )
 
 

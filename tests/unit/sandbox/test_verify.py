@@ -1,5 +1,7 @@
 """Verification is judged from evidence: exit code, patterns, and that there is evidence at all."""
 
+from pathlib import Path
+
 import pytest
 
 from tsandbox.errors import VerifyFailed
@@ -92,6 +94,46 @@ def test_a_failure_shows_the_output_and_what_was_expected() -> None:
     assert error is not None
     assert "'jq-9'" in error.message
     assert error.details == ("$ jq", "jq-1\\e[2J")
+
+
+RECIPE = """\
+[metadata]
+name = "jq"
+
+[verify]
+command = "jq"
+pattern = "jq-1"
+
+[[verify.additional]]
+command = ""
+pattern = "no command, so no check"
+
+[[verify.additional]]
+command = "jq -n 1"
+patterns = ["1", "2"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ([("jq-2", 0), ("1 2", 0)], 6),
+        ([("jq-1", 3), ("1 2", 0)], 5),
+        ([("jq-1", 0), ("1", 0)], 14),
+        ([("jq-1", 0), ("1 2", 1)], 13),
+        ([("jq-1", 0)], 13),
+    ],
+)
+def test_a_failure_points_to_the_line_that_did_not_hold(tmp_path: Path, said: list[tuple[str, int]], line: int) -> None:
+    file = tmp_path / "jq.toml"
+    file.write_text(RECIPE)
+    more = (Check(command="", pattern="no command, so no check"), Check(command="jq -n 1", patterns=("1", "2")))
+    wanted = Verify(command="jq", pattern="jq-1", additional=more)
+    plan = Plan(tool="jq", version=None, steps=(), verify=wanted, file=str(file))
+    records = [Recorded(index=i, command="x", exit_code=code, stdout=text) for i, (text, code) in enumerate(said)]
+    error = verify.failure(verify.judge(plan, records, "/opt"), plan)
+    assert error
+    assert (error.file, error.line) == (str(file), line)
 
 
 def test_a_pattern_that_never_ends_is_an_error_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
