@@ -52,6 +52,12 @@ def test_a_link_to_a_cell_opens_it(page: Page) -> None:
     assert "podman stopped answering" in page.detail.text
 
 
+def test_a_link_to_nothing_is_no_error(page: Page) -> None:
+    for link in ("#cell=%E0%A4%A", "#cell=nobody", "#cell=%", "#cell=__proto__"):
+        page.js(f"location.hash = '{link}'")
+        assert not page.detail.is_displayed()
+
+
 def test_states_and_search_filter_together_and_can_be_cleared(page: Page) -> None:
     page.chip("failed").click()
     assert page.rows() == ["curl", "evil", "ripgrep"]

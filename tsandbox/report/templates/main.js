@@ -142,7 +142,8 @@ function start() {
 }
 
 function followLink() {
-  const match = location.hash.match(/^#cell=(.+)$/);
+  // Only what this page itself writes: anything else is no link to a cell, and no error.
+  const match = location.hash.match(/^#cell=((?:[^%]|%[2-7][0-9A-F])+)$/);
   if (match) openCell(decodeURIComponent(match[1]));
 }
 
