@@ -74,10 +74,18 @@ def choose_cells(plan: MatrixPlan, *, only: Sequence[str] = (), shard: int | Non
     return [cell for cell in chosen if shard is None or cell.shard == shard]
 
 
-def default_jobs() -> int:
+def default_jobs(meminfo: Path = Path("/proc/meminfo")) -> int:
     """As many as there are processors, and as fit into memory."""
-    pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(len(os.sched_getaffinity(0)), pages // _CELL_MEMORY))
+    return max(1, min(len(os.sched_getaffinity(0)), _available(meminfo) // _CELL_MEMORY))
+
+
+def _available(meminfo: Path) -> int:
+    """What programs can still get. Free pages alone would count the cache of files as taken, which gives way."""
+    try:
+        lines = dict(line.split(":", 1) for line in meminfo.read_text(encoding="utf-8").splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def run_cells(

@@ -253,5 +253,23 @@ def test_cells_are_chosen_by_name_and_by_shard() -> None:
         choose_cells(plan, only=["zstd-linux-suse-amd64"])
 
 
-def test_at_least_one_job_runs() -> None:
+@pytest.mark.parametrize(
+    ("meminfo", "jobs"),
+    [
+        ("MemFree: 100000 kB\nMemAvailable: 8400000 kB\n", 4),
+        ("MemAvailable: 4200000 kB\n", 2),
+        ("MemAvailable: 1000 kB\n", 1),
+        ("MemAvailable: 900000000 kB\n", 6),
+    ],
+)
+def test_as_many_jobs_run_as_there_are_processors_and_fit_into_memory(
+    meminfo: str, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
+    (tmp_path / "meminfo").write_text(meminfo)
+    assert default_jobs(tmp_path / "meminfo") == jobs
+
+
+def test_at_least_one_job_runs(tmp_path: Path) -> None:
     assert 1 <= default_jobs() <= (os.cpu_count() or 1)
+    assert 1 <= default_jobs(tmp_path / "nothing") <= (os.cpu_count() or 1)
