@@ -171,9 +171,9 @@ def _executor(
         return lambda _: (_ for _ in ())
     prove = prover()
     if scheduler:
-        from tsandbox.matrix.cluster import run_dask
+        from tsandbox.matrix.cluster import on_dask
 
-        return lambda schedule: run_dask(schedule, prove, scheduler=scheduler, retries=retries)
+        return on_dask(prove, scheduler=scheduler, retries=retries)
     return lambda schedule: run_local(schedule, prove, jobs=jobs or default_jobs(), retries=retries)
 
 

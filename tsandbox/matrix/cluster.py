@@ -4,7 +4,7 @@ A result exists only when a group's task came back to us, and then once: what a 
 done again elsewhere, and what it had found out is forgotten with it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -28,9 +28,14 @@ class CarriedProver(Protocol):
     def carrying(self, cells: Group) -> Prover: ...
 
 
-def run_dask(schedule: Schedule, prove: CarriedProver, *, scheduler: str, retries: int) -> Events:
-    """Every group of the schedule on the cluster. Leaving the iteration early takes back what has not begun."""
+def on_dask(prove: CarriedProver, *, scheduler: str, retries: int) -> Callable[[Schedule], Events]:
+    """What runs a schedule on the cluster, connected by now: a wrong address is told before anything is touched."""
     client = connected(scheduler)
+    return lambda schedule: _run(schedule, client, scheduler, prove, retries)
+
+
+def _run(schedule: Schedule, client: Any, scheduler: str, prove: CarriedProver, retries: int) -> Events:
+    """Every group of the schedule on the cluster. Leaving the iteration early takes back what has not begun."""
     waiting = _Waiting(client, Watch(client, scheduler), prove, retries)
     groups = iter(schedule.groups)
     try:

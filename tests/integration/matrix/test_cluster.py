@@ -19,7 +19,7 @@ from tests.unit.matrix.fakes import FakeProver, cell
 from tsandbox.engine import Engine
 from tsandbox.errors import UsageError
 from tsandbox.matrix import cluster_watch
-from tsandbox.matrix.cluster import run_dask
+from tsandbox.matrix.cluster import on_dask
 from tsandbox.matrix.cluster_watch import ClusterUnavailable
 from tsandbox.matrix.run import Summary, run_cells
 from tsandbox.matrix.schedule import Schedule
@@ -97,7 +97,7 @@ def on_cluster(cluster: Cluster, prover: FakeProver, *tools: str, retries: int =
     cells = [cell(name, f"sha256:{name[:2]}") for name in tools]
     return run_cells(
         cells,
-        lambda schedule: run_dask(schedule, prover, scheduler=cluster.address, retries=retries),
+        on_dask(prover, scheduler=cluster.address, retries=retries),
         cluster.directory / "results",
     )
 
@@ -185,7 +185,7 @@ def test_leaving_early_takes_back_what_has_not_begun(cluster: Cluster, prover: F
     cluster.worker()
     cluster.wait_for_workers(1)
     schedule = Schedule([cell(f"{number:02}", f"sha256:{number}") for number in range(30)])
-    events = run_dask(schedule, prover, scheduler=cluster.address, retries=0)
+    events = on_dask(prover, scheduler=cluster.address, retries=0)(schedule)
     assert isinstance(next(events), Started)
     events.close()
     time.sleep(0.5)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.matrix.fakes import FakeProver, write_recipe
 from tsandbox.cli import entry, matrix_run
+from tsandbox.matrix import cluster_watch
 
 
 class Ran(NamedTuple):
@@ -191,6 +192,15 @@ def test_an_empty_shard_fails_unless_that_is_allowed(desk: Desk) -> None:
     assert desk.matrix("run", "recipes", "--shard", "2/2", "--results", "r").code == 10
     assert desk.matrix("run", "recipes", "--shard", "2/2", "--results", "r", "--allow-skip").code == 0
     assert desk.matrix("merge", "r", "--allow-skip").code == 10
+
+
+def test_a_scheduler_that_is_not_there_costs_no_results(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_watch, "_CONNECT", 1)
+    desk.recipe("one")
+    desk.matrix("run", "recipes")
+    ran = desk.matrix("run", "recipes", "--executor", "dask", "--scheduler", "tcp://127.0.0.1:1", "--json")
+    assert (ran.code, ran.json["error"]["type"]) == (5, "ClusterUnavailable")
+    assert desk.matrix("merge", "tsandbox-results").code == 0
 
 
 def test_a_plan_without_cells_fails_unless_that_is_allowed(desk: Desk) -> None:
