@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from tsandbox.runner.failures import Finding
+from tsandbox.runner.seal import sealed
 
 # The host keeps all that it reads from stdout; the file is a second record and must not fill the disk.
 _MAX_OUTPUT_IN_FILE = 16 << 20
@@ -16,8 +17,9 @@ _MAX_OUTPUT_IN_FILE = 16 << 20
 class Events:
     """Writes every event at once and whole, so that a killed run leaves only complete lines."""
 
-    def __init__(self, stream: int, file: Path) -> None:
+    def __init__(self, stream: int, file: Path, *, key: bytes | None = None) -> None:
         self._stream = stream
+        self._key = key
         self._path = file
         self._file: BinaryIO | None = None
         self._output_bytes = 0
@@ -34,12 +36,12 @@ class Events:
             self._file.close()
 
     def emit(self, event: str, **fields: object) -> None:
-        line = json.dumps({"event": event, **fields}, ensure_ascii=True).encode() + b"\n"
-        _write_all(self._stream, line)
+        line = json.dumps({"event": event, **fields}, ensure_ascii=True).encode()
+        _write_all(self._stream, (sealed(line, self._key) if self._key else line) + b"\n")
         if self._file and self._fits(event, line):
             # A full disk is told on stdout; it must not end the telling.
             with suppress(OSError):
-                _write_all(self._file.fileno(), line)
+                _write_all(self._file.fileno(), line + b"\n")
 
     def output(self, step: int | None, stream: str, text: str, **more: object) -> None:
         self.emit("output", step=step, stream=stream, text=text, **more)

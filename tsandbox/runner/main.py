@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tsandbox.runner import cgroup
+from tsandbox.runner import cgroup, seal
 from tsandbox.runner.context import Options, Places
 from tsandbox.runner.environment import base_env, given_env
 from tsandbox.runner.events import Events
@@ -45,7 +45,8 @@ def main(argv: list[str]) -> int:
     if arguments.seconds:
         # Should the host die, nobody else would end this container.
         signal.alarm(arguments.seconds)
-    with Events(1, out / "events.jsonl") as events:
+    seal.close_memory()
+    with Events(1, out / "events.jsonl", key=seal.take(out)) as events:
         if not options.host:
             events.emit("limits", **cgroup.limits())
         return run(arguments.plan, places, options, events)

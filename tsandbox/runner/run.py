@@ -65,6 +65,7 @@ class Run:
         self.events = events
         self.processes = processes
         self.state = State(env=dict(env))
+        self._finished: set[Path] = set()
 
     def install(self) -> None:
         """All steps. Raises StepFailed at the first that fails, after its error event."""
@@ -72,10 +73,14 @@ class Run:
         (self.places.out / "tmp").mkdir(parents=True, exist_ok=True)
         for tool in self.plan.tool.in_order():
             directory = self.places.tools / tool.directory
-            if (directory / RECEIPT).is_file():
+            if directory in self._finished:
+                self._pass_over(tool)
+            elif self.options.host and (directory / RECEIPT).is_file():
+                # In a sandbox nothing is there from before: a receipt there is the work of a program of the recipe.
                 self._reuse(tool, directory)
             else:
                 self._install(tool, directory)
+            self._finished.add(directory)
             self.state.installed[tool.name] = directory
 
     def env(self, tool: Tool) -> dict[str, str]:
@@ -116,12 +121,15 @@ class Run:
         if not (work / ".install").is_symlink():
             (work / ".install").symlink_to(directory)
 
-    def _reuse(self, tool: Tool, directory: Path) -> None:
-        """A tool that this run, or on the host an earlier one, has installed already."""
+    def _pass_over(self, tool: Tool) -> None:
         for step in tool.steps:
             self._stop(step)
             self._start(tool, step)
             self._end(tool, step, ok=True, began=time.monotonic(), note="already installed")
+
+    def _reuse(self, tool: Tool, directory: Path) -> None:
+        """A tool that an earlier run has installed."""
+        self._pass_over(tool)
         receipt = json.loads((directory / RECEIPT).read_text())
         binaries = {name: directory / path for name, path in receipt["binaries"].items()}
         self._take(Effect(binaries=binaries, env=receipt["env"]))

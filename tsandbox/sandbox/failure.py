@@ -33,7 +33,7 @@ def of_run(
         return _disk(step, where, limits, lines)
     if fatal := next((finding for finding in journal.findings if finding.fatal), None):
         return step_failed(plan, journal, fatal, lines)
-    if journal.done is None:
+    if not journal.done:
         return _died(plan, journal, ended, limits, runner)
     return None
 
@@ -89,7 +89,7 @@ def _died(plan: Plan, journal: Journal, ended: Ended, limits: Limits, runner: Ru
     """The runner itself did not live to tell."""
     said = "\n".join(journal.stray)
     step = journal.step(journal.running)
-    if ended.oom_killed or (ended.exit_code == 137 and step):
+    if ended.oom_killed:
         limit = written_as(limits.memory or 0)
         return InstallFailed(
             f"{plan.tool}: killed {_where(journal)}: it needed more memory than the limit of {limit}",
@@ -108,8 +108,9 @@ def _died(plan: Plan, journal: Journal, ended: Ended, limits: Limits, runner: Ru
         return unable
     return InstallFailed(
         f"{plan.tool}: the runner ended without a result (exit code {ended.exit_code}) {_where(journal)}",
-        hint="run it again; if it happens again, it is a bug in tsandbox, and the log belongs to the report",
-        file=plan.file,
+        hint=_HINTS["ended"] if step else _HINTS["died"],
+        file=step.file if step else plan.file,
+        line=step.line if step else None,
         details=list(journal.stray)[-_TAIL:],
     )
 
@@ -148,6 +149,9 @@ _HINTS = {
     "missing_package": "the image does not hold what the step declares: `tsandbox build --no-cache` makes it anew",
     "version_too_low": "lower min_version, or declare a package that brings a newer version",
     "missing_output": "compare the names with what the archive or build really holds (see the log)",
+    "ended": "the programs of a step must leave alone the processes that they did not start; "
+    "if they do, it is a bug in tsandbox, and the log belongs to the report",
+    "died": "run it again; if it happens again, it is a bug in tsandbox, and the log belongs to the report",
     "not_allowed": "allow it with --yes, or write allow_run_command = true into the recipe's [sandbox]",
     "unknown_placeholder": 'correct the placeholder, or pin the version: [version] pin = "…"',
 }

@@ -16,6 +16,7 @@ from tsandbox.errors import InstallFailed, Interrupted, NotSupported, TimedOut, 
 from tsandbox.plan import Plan
 from tsandbox.plan.select import platform_of
 from tsandbox.recipe.target import Target
+from tsandbox.runner import seal
 from tsandbox.runner.executable import SYSTEM
 from tsandbox.sandbox import downloads, pip, shelf, support, verify
 from tsandbox.sandbox.downloads import Download
@@ -96,7 +97,7 @@ class _HostRun:
             return
         with shelf.work_place() as place:
             fill(place, wanted, {})
-            journal = Journal(wanted, self.masker, log, nobody)
+            journal = Journal(wanted, self.masker, log, nobody, key=seal.lay(place.out))
             self._execute(place, place.directory / "tools", journal, "--keep-going")
         missing = [finding for finding in journal.findings if finding.fatal]
         if missing:
@@ -119,7 +120,7 @@ class _HostRun:
         return {each.sha256: each for each in fetched.values()}
 
     def _run(self, place: Place, log: Log) -> Journal:
-        journal = Journal(self.plan, self.masker, log, self.tell)
+        journal = Journal(self.plan, self.masker, log, self.tell, key=seal.lay(place.out))
         try:
             self._execute(place, shelf.tools_dir(), journal, *(() if self.offline else ("--online",)))
         finally:

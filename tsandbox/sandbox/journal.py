@@ -8,6 +8,7 @@ import msgspec
 from tsandbox.engine.protocol import Stream
 from tsandbox.plan import Plan, PlanStep
 from tsandbox.printable import one_line
+from tsandbox.runner.seal import opened
 from tsandbox.sandbox.logs import Log
 from tsandbox.sandbox.news import Checking, Listener, Output, StepBegan, StepEnded
 from tsandbox.sandbox.outcome import Finding, Limits, StepOutcome
@@ -26,12 +27,13 @@ _STRAY_LINES = 40
 class Journal:
     """Takes the container's output as it comes and keeps what it says. Raw records stay in here; all else is masked."""
 
-    def __init__(self, plan: Plan, masker: Masker, log: Log, listener: Listener) -> None:
+    def __init__(self, plan: Plan, masker: Masker, log: Log, listener: Listener, *, key: bytes) -> None:
         self._steps: dict[int, tuple[str, PlanStep]] = dict(enumerate(_with_tool(plan), start=1))
         self._checks = tuple(check.command for check in expected(plan.verify))
         self._masker = masker
         self._log = log
         self._tell = listener
+        self._key = key
         self._handlers: dict[str, Callable[[dict[str, Any]], None]] = {
             "limits": self._limits,
             "start": self._start,
@@ -76,8 +78,11 @@ class Journal:
 
     @property
     def steps(self) -> tuple[StepOutcome, ...]:
-        """Every step of the plan, those that did not run as well."""
-        return tuple(self._ended.get(number) or self._outcome(number, "not_run") for number in self._steps)
+        """Every step of the plan, those that did not run as well; one that was cut off in the middle has failed."""
+        return tuple(
+            self._ended.get(number) or self._outcome(number, "failed" if number == self.running else "not_run")
+            for number in self._steps
+        )
 
     @property
     def verifying(self) -> bool:
@@ -94,9 +99,10 @@ class Journal:
         return found[1] if found else None
 
     def _line(self, line: bytes) -> None:
-        # What a recipe's own processes manage to write here is not trusted to have the runner's form.
+        # What a recipe's own processes manage to write here is not the runner's word.
+        told = opened(line, self._key)
         try:
-            event = msgspec.json.decode(line, type=dict[str, Any])
+            event = msgspec.json.decode(told or b"", type=dict[str, Any])
             if event["event"] != "output":
                 self.events.append(self._masker.scrub(event))
             self._handlers[event.pop("event")](event)

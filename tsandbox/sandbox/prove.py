@@ -15,6 +15,7 @@ from tsandbox.errors import BuildFailed, Interrupted, TsandboxError
 from tsandbox.plan import Plan
 from tsandbox.plan.select import platform_of
 from tsandbox.recipe.target import Target
+from tsandbox.runner import seal
 from tsandbox.sandbox import change, container, contents_apt, downloads, ecosystem, failure, missing, support, verify
 from tsandbox.sandbox.container import OUT, RECORDS, Setup
 from tsandbox.sandbox.contents import Index
@@ -142,7 +143,7 @@ class _Proof:
         )
 
     def _run(self, setup: Setup, program: Runner, log: Log) -> None:
-        journal = Journal(self.plan, self.masker, log, self.tell)
+        journal = Journal(self.plan, self.masker, log, self.tell, key=seal.lay(setup.place.out))
         log.line(f"{self.plan.tool} on {self.target}, {self.engine.name}, image {setup.image}, runner {program.digest}")
         request = setup.run_request(
             online=setup.network == "egress",

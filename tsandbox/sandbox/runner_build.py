@@ -29,9 +29,9 @@ Libc = Literal["glibc", "musl"]
 _SOURCES = Path(__file__).parent.parent / "runner"
 # Everything the runner can do without; together they are more than half of the size.
 _EXCLUDED = (
-    "_asyncio", "_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr", "_codecs_tw", "_ctypes",
+    "_asyncio", "_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr", "_codecs_tw",
     "_decimal", "_hashlib", "_multibytecodec", "_multiprocessing", "_pydecimal", "_pyio", "_socket", "_ssl",
-    "_statistics", "_uuid", "asyncio", "concurrent", "csv", "ctypes", "decimal", "distutils", "doctest", "email",
+    "_statistics", "_uuid", "asyncio", "concurrent", "csv", "decimal", "distutils", "doctest", "email",
     "fractions", "ftplib", "getpass", "http", "logging", "multiprocessing", "netrc", "numbers", "pdb", "pickle",
     "pkg_resources", "pydoc", "pyexpat", "queue", "random", "readline", "setuptools", "smtplib", "socket", "ssl",
     "statistics", "tempfile", "tkinter", "unicodedata", "unittest", "urllib.request", "uuid", "xml",

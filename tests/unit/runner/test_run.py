@@ -40,6 +40,15 @@ def test_a_dependency_that_two_tools_share_is_installed_once(bench: Bench) -> No
     assert (bench.out / "home/tools/shared-1/times").read_text() == "x\n"
 
 
+def test_in_a_sandbox_a_receipt_that_was_not_written_by_this_run_counts_for_nothing(bench: Bench) -> None:
+    forged = "mkdir -p {libs_dir}/tool-1.0 && echo '{{}}' > {libs_dir}/tool-1.0/.tsandbox.json"
+    before = {"tool": "before", "steps": [{"action": "run_command", "params": {"command": forged}}]}
+    ran = bench.run(
+        {"action": "require_command", "command": "not-there"}, dependencies=[before], allow_run_command=True
+    )
+    assert ran.error["kind"] == "missing_command"
+
+
 def test_events_and_evidence_tell_of_a_passed_run(bench: Bench) -> None:
     ran = bench.run({**SHOW, "source": "r.toml"}, allow_run_command=True, verify={"command": "echo v{version}"})
     assert [each["event"] for each in ran.events] == ["start", "output", "end", "verifying", "output", "verify", "done"]

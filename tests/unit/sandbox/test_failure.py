@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.sandbox.plans import plan_of
 from tsandbox.errors import InstallFailed, Interrupted, NotSupported, TimedOut, TsandboxError, VerifyFailed
+from tsandbox.runner.seal import sealed
 from tsandbox.sandbox import failure
 from tsandbox.sandbox.container import Ended, Reason
 from tsandbox.sandbox.journal import Journal
@@ -18,6 +19,7 @@ from tsandbox.sandbox.outcome import Advice, Change, Limits
 from tsandbox.sandbox.runner_build import Runner
 from tsandbox.sandbox.secrets import Masker
 
+KEY = b"k" * 32
 STEPS = '[[steps]]\naction = "require_command"\ncommand = "sh"\n' * 2
 VERIFY = '[verify]\ncommand = "sh --version"\n'
 LIMITS = Limits(memory=64 << 20, timeout=3, disk=1 << 20)
@@ -38,9 +40,9 @@ def error_of(
 ) -> TsandboxError | None:
     plan = plan_of(tmp_path, STEPS + VERIFY)
     log = Log(tmp_path / "log", io.StringIO())
-    journal = Journal(plan, Masker([]), log, nobody)
+    journal = Journal(plan, Masker([]), log, nobody, key=KEY)
     for event in events:
-        journal.feed("stdout", json.dumps(event).encode() + b"\n")
+        journal.feed("stdout", sealed(json.dumps(event).encode(), KEY) + b"\n")
     if stderr:
         journal.feed("stderr", stderr)
     runner = Runner(directory=tmp_path, argv=("x",), digest="d", size=1, glibc="2.36")
@@ -94,6 +96,19 @@ def test_a_runner_that_was_killed_for_memory(tmp_path: Path) -> None:
     assert isinstance(error, InstallFailed)
     assert "more memory than the limit of 64m" in error.message
     assert "--limits memory" in (error.hint or "")
+
+
+def test_a_step_that_kills_the_runner_is_told_as_that(tmp_path: Path) -> None:
+    error = error_of(tmp_path, STARTED, BEGAN, code=137)
+    assert isinstance(error, InstallFailed)
+    assert "ended without a result (exit code 137) in step 1" in error.message
+    assert "memory" not in error.message
+    assert "leave alone the processes" in (error.hint or "")
+    assert error.line == 4
+
+
+def test_a_run_that_was_not_well_and_does_not_say_why_has_failed(tmp_path: Path) -> None:
+    assert isinstance(error_of(tmp_path, STARTED, DONE), InstallFailed)
 
 
 def test_a_runner_that_cannot_start_in_the_image(tmp_path: Path) -> None:

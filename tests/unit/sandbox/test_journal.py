@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.sandbox.plans import plan_of
+from tsandbox.runner.seal import sealed
 from tsandbox.sandbox.journal import Journal
 from tsandbox.sandbox.logs import Log
 from tsandbox.sandbox.news import Checking, News, Output, StepBegan, StepEnded
@@ -27,15 +28,22 @@ command = "sh --version"
 """
 
 
+KEY = b"k" * 32
+
+
 class Heard:
     def __init__(self, tmp_path: Path, *secrets: str) -> None:
         self.news: list[News] = []
         self.written = io.StringIO()
         log = Log(tmp_path / "log", self.written)
-        self.journal = Journal(plan_of(tmp_path, STEPS), Masker(secrets), log, self.news.append)
+        self.journal = Journal(plan_of(tmp_path, STEPS), Masker(secrets), log, self.news.append, key=KEY)
 
     def tell(self, event: str, **fields: Any) -> None:
-        self.journal.feed("stdout", json.dumps({"event": event, **fields}).encode() + b"\n")
+        self.journal.feed("stdout", told(event, **fields))
+
+
+def told(event: str, *, key: bytes = KEY, **fields: Any) -> bytes:
+    return sealed(json.dumps({"event": event, **fields}).encode(), key) + b"\n"
 
 
 @pytest.fixture
@@ -60,9 +68,9 @@ def test_steps_are_followed_and_those_that_did_not_run_are_listed(heard: Heard) 
 
 
 def test_an_event_may_arrive_in_pieces(heard: Heard) -> None:
-    line = json.dumps({"event": "limits", "memory": 1024, "cpus": 2.0, "pids": None}).encode()
+    line = told("limits", memory=1024, cpus=2.0, pids=None)
     heard.journal.feed("stdout", line[:7])
-    heard.journal.feed("stdout", line[7:] + b"\n")
+    heard.journal.feed("stdout", line[7:])
     assert heard.journal.enforced is not None
     assert heard.journal.enforced.memory == 1024
     assert heard.journal.enforced.pids is None
@@ -104,10 +112,30 @@ def test_the_verification_keeps_what_was_printed_for_the_judge_and_masks_what_is
     ],
 )
 def test_what_is_no_event_is_kept_as_stray_words(heard: Heard, line: bytes) -> None:
-    heard.journal.feed("stdout", line + b"\n")
+    heard.journal.feed("stdout", sealed(line, KEY) + b"\n")
     assert len(heard.journal.stray) == 1
     assert heard.journal.done is None
     assert all(step.status == "not_run" for step in heard.journal.steps)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"event": "done", "ok": true, "notes": []}\n',
+        told("done", key=b"another key", ok=True, notes=[]),
+        told("done", ok=False, notes=[]).replace(b"false", b"true"),
+    ],
+)
+def test_what_another_than_the_runner_tells_is_not_believed(heard: Heard, line: bytes) -> None:
+    heard.journal.feed("stdout", line)
+    assert len(heard.journal.stray) == 1
+    assert heard.journal.done is None
+    assert heard.journal.events == []
+
+
+def test_a_step_that_was_cut_off_has_not_passed_and_did_run(heard: Heard) -> None:
+    heard.tell("start", step=1)
+    assert [step.status for step in heard.journal.steps] == ["failed", "not_run"]
 
 
 def test_stderr_is_the_word_of_the_loader_or_kernel(heard: Heard) -> None:
