@@ -35,6 +35,14 @@ class Statement(NamedTuple):
     is_header: bool
 
 
+class Array(NamedTuple):
+    """An array: its opening bracket, and the end of its last value, or of the bracket where it has none."""
+
+    start: int
+    last: int
+    is_empty: bool
+
+
 def deep_key(text: str) -> int | None:
     """The line of a key with absurdly many parts (`a.a.a.…`), or None."""
     if text.count(".") < _MANY_DOTS:
@@ -77,13 +85,21 @@ class Lines:
             return headers
         return [self.of("steps", i) for i in range(count)]
 
-    @cached_property
+    def array(self, *path: str | int) -> Array | None:
+        """Where the array at `path` stands."""
+        return self._walk.arrays.get(path) if self._walk else None
+
+    @property
     def _index(self) -> dict[Path, int]:
+        return self._walk.index if self._walk else {}
+
+    @cached_property
+    def _walk(self) -> "_Walk | None":
         try:
-            return _Walk(self._text).index
+            return _Walk(self._text)
         except (IndexError, ValueError, RecursionError):
             # A layout that the walk does not understand costs the line number, never the message.
-            return {}
+            return None
 
 
 class _Walk:
@@ -91,6 +107,7 @@ class _Walk:
         self.text = text
         self.at = 0
         self.index: dict[Path, int] = {}
+        self.arrays: dict[Path, Array] = {}
         self.counts: dict[Path, int] = {}
         self.statements: list[Statement] = []
         self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -167,7 +184,8 @@ class _Walk:
             raise IndexError(self.at)
 
     def _array(self, path: Path) -> None:
-        self.at += 1
+        start = self.at
+        self.at = last = start + 1
         position = 0
         while self.text[self._skip(_BLANK)] != "]":
             if self.text[self.at] == ",":
@@ -175,7 +193,9 @@ class _Walk:
                 continue
             self._note((*path, position), self.at)
             self._value((*path, position))
+            last = self.at
             position += 1
+        self.arrays[path] = Array(start, last, position == 0)
         self.at += 1
 
     def _inline_table(self, path: Path) -> None:

@@ -62,7 +62,14 @@ def _advice(kind: Kind, name: str, finding: Finding, target: Target, index: Inde
     elif note is None:
         note = f"find its package with: {_question(kind, name, target)}"
     needed_by = finding.data.get("needed_by")
-    return Advice(kind=kind, name=name, packages=packages, needed_by=str(needed_by) if needed_by else None, note=note)
+    return Advice(
+        kind=kind,
+        name=name,
+        packages=packages,
+        needed_by=str(needed_by) if needed_by else None,
+        step=finding.step,
+        note=note,
+    )
 
 
 def _special(kind: Kind, name: str) -> str | None:

@@ -64,6 +64,8 @@ class Advice(Struct, frozen=True, kw_only=True):
     name: str
     packages: tuple[str, ...] = ()
     needed_by: str | None = None
+    # The step that lacked it; None where a verification did.
+    step: int | None = None
     note: str | None = None
 
 

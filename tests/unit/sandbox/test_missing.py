@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from tsandbox.derive import derive
 from tsandbox.plan import Plan, load, select
 from tsandbox.recipe import Recipe
 from tsandbox.recipe.target import linux
@@ -154,36 +156,77 @@ GIT = Advice(kind="command", name="git", packages=("git",))
 
 
 @pytest.mark.parametrize(
-    ("steps", "line", "toml"),
+    ("step", "line", "toml"),
     [
-        ('[[steps]]\naction = "apt_install"\npackages = ["curl"]\n', 6, 'packages = ["curl", "libssl3"]'),
+        ('action = "apt_install"\npackages = ["curl"]', 6, ['packages = ["curl", "libssl3"]']),
+        ('action = "apt_install"\npackages = ["curl",]  # x', 6, ['packages = ["curl", "libssl3",]  # x']),
+        ('action = "apt_install"\npackages = [\n  "curl",\n  "jq"\n]', 8, ['"jq",', '"libssl3"']),
+        ('action = "apt_install"\npackages = [\n  "curl", # x\n]', 7, ['"curl",', '"libssl3", # x']),
         (
-            '[[steps]]\naction = "require_system"\ncommand = "curl"\npackages = { apt = ["curl"], dnf = ["curl"] }\n',
-            7,
-            'packages = { apt = ["curl", "libssl3"], dnf = ["curl"] }',
+            'action = "apt_install"\nparams = { packages = ["curl"] }',
+            6,
+            ['params = { packages = ["curl", "libssl3"] }'],
         ),
         (
-            (
-                '[[steps]]\naction = "require_system"\nprimitives = [\n  { group_add = { group = "g" } },\n'
-                '  { apt = ["curl"] },\n]\n'
-            ),
+            'action = "require_system"\npackages = { apt = ["curl"], dnf = ["curl"] }',
+            6,
+            ['packages = { apt = ["curl", "libssl3"], dnf = ["curl"] }'],
+        ),
+        ('action = "require_system"\npackages.apt = ["curl"]', 6, ['packages.apt = ["curl", "libssl3"]']),
+        ('action = "require_system"\n[steps.packages]\ndnf = ["c"]\napt = ["c"]', 8, ['apt = ["c", "libssl3"]']),
+        (
+            'action = "require_system"\nprimitives = [\n  { group_add = { group = "g" } },\n  { apt = ["curl"] },\n]',
             8,
-            '{ apt = ["curl", "libssl3"] },',
+            ['{ apt = ["curl", "libssl3"] },'],
+        ),
+        (
+            'action = "require_system"\nprimitives = [{ apt = { packages = ["curl"] } }, { manual = "x" }]',
+            6,
+            ['primitives = [{ apt = { packages = ["curl", "libssl3"] } }, { manual = "x" }]'],
         ),
     ],
 )
-def test_the_step_that_has_packages_gets_one_more(tmp_path: Path, steps: str, line: int, toml: str) -> None:
-    proposed = change.propose(plan_of(tmp_path, steps), [SSL], DEBIAN)
+def test_the_step_that_has_packages_gets_one_more(tmp_path: Path, step: str, line: int, toml: list[str]) -> None:
+    plan = plan_of(tmp_path, f"[[steps]]\n{step}\n")
+    proposed = change.propose(plan, [SSL], DEBIAN)
     assert proposed is not None
-    assert (proposed.line, proposed.toml, proposed.replaces) == (line, toml, True)
-    assert proposed.file.endswith("tool.toml")
+    assert (proposed.line, proposed.toml.splitlines(), proposed.replaces) == (line, toml, True)
+    # Written as it says, the recipe is one that declares it.
+    path = Path(proposed.file)
+    lines = path.read_text().splitlines()
+    lines[line - 1 : line] = proposed.toml.splitlines()
+    path.write_text("\n".join(lines))
+    recipe = load(path)
+    assert isinstance(recipe, Recipe)
+    assert "libssl3" in derive(select(recipe, DEBIAN), DEBIAN).packages["apt"]
+
+
+def test_what_is_declared_already_is_not_proposed(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, '[[steps]]\naction = "apt_install"\npackages = ["git"]\n')
+    assert change.propose(plan, [GIT], DEBIAN) is None
+
+
+def test_the_change_is_for_the_recipe_whose_step_lacked_it(tmp_path: Path) -> None:
+    step = '[[steps]]\naction = "chmod"\nfiles = ["x"]\n'
+    inner = plan_of(tmp_path, step)
+    outer = replace(inner, tool="outer", file="outer.toml", dependencies=(inner,))
+    for number, file in ((1, inner.file), (2, "outer.toml"), (None, "outer.toml")):
+        proposed = change.propose(outer, [replace(GIT, step=number)], DEBIAN)
+        assert proposed is not None
+        assert proposed.file == file
 
 
 def test_a_recipe_without_packages_gets_a_step(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, '[[steps]]\naction = "chmod"\nfiles = ["x"]\n')
     one = change.propose(plan, [GIT], DEBIAN)
     assert one is not None
-    assert one.toml == '[[steps]]\naction = "require_system"\ncommand = "git"\npackages = { apt = ["git"] }'
+    assert one.toml.splitlines() == [
+        "[[steps]]",
+        'action = "require_system"',
+        'command = "git"',
+        'packages = { apt = ["git"] }',
+        'when = { linux_family = "debian" }',
+    ]
     assert (one.line, one.replaces) == (4, False)
     two = change.propose(plan, [GIT, SSL], DEBIAN)
     assert two is not None
