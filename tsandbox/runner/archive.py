@@ -10,6 +10,10 @@ from tsandbox.runner.failures import StepFailed
 
 Read = Callable[[int], bytes]
 _CHUNK = 1 << 20
+# Deeper trees cannot even be removed by ordinary programs.
+_DEEPEST = 128
+_LONGEST_NAME = 255
+_SHOWN = 120
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +89,8 @@ class Unpacker:
         self._walk(source.parent.relative_to(self.root).parts, name)
         if not _is_regular(source):
             raise self._unsafe(name, f"a hard link to {target}, which is no file of this archive")
-        if (path := self._place(name)) is not None and path != source:
+        # Some programs write a file's second name as a link to its first even where both are the same.
+        if self._parts(name) != self._parts(target, of=name) and (path := self._place(name)) is not None:
             os.link(source, path)
 
     def special(self, name: str, what: str) -> None:
@@ -118,6 +123,8 @@ class Unpacker:
             raise self._unsafe(of or path, f"an absolute path, {path}")
         if ".." in parts:
             raise self._unsafe(of or path, f"a path with '..', {path}")
+        if len(parts) > _DEEPEST or any(len(part.encode(errors="replace")) > _LONGEST_NAME for part in parts):
+            raise self._unsafe(of or path, "a path that no honest archive has: too deep, or too long a name")
         return parts[self._strip :]
 
     def _make(self, parts: tuple[str, ...], name: str) -> None:
@@ -145,8 +152,9 @@ class Unpacker:
 
 
 def unsafe(archive: str, member: str, what: str) -> StepFailed:
+    shown = member if len(member) <= _SHOWN else f"{member[:_SHOWN]}…"
     return StepFailed(
-        "unsafe_archive", f"{archive}: refused to unpack {member!r}: {what}", archive=archive, member=member
+        "unsafe_archive", f"{archive}: refused to unpack {shown!r}: {what}", archive=archive, member=member
     )
 
 

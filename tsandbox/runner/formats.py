@@ -1,11 +1,13 @@
 """Which format an archive has, and unpacking it by that."""
 
+import io
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from tsandbox.runner import zstd
 from tsandbox.runner.archive import Limits, Unpacker
 from tsandbox.runner.archive_tar import BROKEN, Source, decompressed, unpack_tar
 from tsandbox.runner.archive_zip import unpack_zip
@@ -78,11 +80,20 @@ def _unpack_single(stream: Source, archive: Path, unpacker: Unpacker) -> None:
 
 
 def _open(archive: Path, compression: str, find: FindProgram) -> AbstractContextManager[Source]:
-    return _zstd(archive, find) if compression == "zst" else decompressed(archive, compression)
+    if compression != "zst":
+        return decompressed(archive, compression)
+    return _zstd(archive) if zstd.library() else _zstd_program(archive, find)
 
 
 @contextmanager
-def _zstd(archive: Path, find: FindProgram) -> Iterator[Source]:
+def _zstd(archive: Path) -> Iterator[Source]:
+    with archive.open("rb") as packed, io.BufferedReader(zstd.Decompressed(packed), 1 << 17) as stream:
+        yield stream
+
+
+@contextmanager
+def _zstd_program(archive: Path, find: FindProgram) -> Iterator[Source]:
+    """Where the host that built the runner has no such library, a program of the image does it."""
     program = find("zstd")
     if program is None:
         raise StepFailed(

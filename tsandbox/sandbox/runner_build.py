@@ -20,6 +20,7 @@ from msgspec import Struct
 from tsandbox import settings
 from tsandbox.engine import process
 from tsandbox.errors import BuildFailed, NotSupported
+from tsandbox.runner import zstd
 
 MOUNT = "/usr/local/lib/tsandbox"
 PROGRAM = "tsandbox"
@@ -83,6 +84,7 @@ def digest(libc: Libc = "glibc") -> str:
     parts = [libc, *_EXCLUDED, *_FIXED_ENV.values()]
     if libc == "glibc":
         parts += [sys.version, platform.machine(), "-".join(platform.libc_ver()), _pyinstaller()]
+        parts += [f"{library.resolve().name} {library.stat().st_size}" for library in _libraries()]
     hashed = hashlib.sha256("\0".join(parts).encode())
     for path in _sources():
         hashed.update(f"\0{path.relative_to(_SOURCES)}\0".encode())
@@ -120,6 +122,12 @@ def _pyinstaller() -> str:
         )
     match = re.search(r"^__version__ *= *['\"]([^'\"]+)", Path(found.origin).read_text(encoding="utf-8"), re.MULTILINE)
     return match[1] if match else "unknown"
+
+
+def _libraries() -> list[Path]:
+    """What the runner loads by name, where this host has it: distributions pack their own packages with it."""
+    places = (Path("/usr/lib", f"{platform.machine()}-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
+    return [place / zstd.LIBRARY for place in places if (place / zstd.LIBRARY).is_file()][:1]
 
 
 def _sources() -> list[Path]:
@@ -180,6 +188,7 @@ def _freeze(work: Path, target: Path) -> None:
         "--distpath", work / "dist", "--workpath", work / "work", "--specpath", work,
         "--paths", work / "source",
         *(word for name in _EXCLUDED for word in ("--exclude-module", name)),
+        *(word for library in _libraries() for word in ("--add-binary", f"{library}:.")),
         package / "runner" / "__main__.py",
     ]  # fmt: skip
     env = {**_FIXED_ENV, "PYINSTALLER_CONFIG_DIR": str(work / "config"), "PYTHONPATH": None}

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tsandbox.runner import zstd
 from tsandbox.runner.archive import Limits
 from tsandbox.runner.failures import StepFailed
 from tsandbox.runner.formats import extract
@@ -100,6 +101,8 @@ HOSTILE = {
     "hard link with absolute target": [("hardlink", "link", "/etc/passwd")],
     "hard link to a symlink": [("symlink", "s", "missing"), ("hardlink", "h", "s")],
     "hard link to nothing": [("hardlink", "h", "nothing")],
+    "deep tree": [("file", "d/" * 500 + "f", "x")],
+    "long name": [("file", "x" * 300, "x")],
     "device": [("device", "null", "")],
     "named pipe": [("fifo", "pipe", "")],
     "file over a directory": [("dir", "d", ""), ("file", "d", "x")],
@@ -223,13 +226,58 @@ def test_tar_is_read_through_every_compression(tmp_path: Path, mode: str) -> Non
     assert ((into / "a").read_text(), (into / "b").read_text()) == ("x" * 2000, "y" * 512)
 
 
-@pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
-def test_zst_is_unpacked_by_the_program(tmp_path: Path) -> None:
+def test_a_hard_link_to_itself_leaves_the_file(tmp_path: Path) -> None:
+    into = unpack(tar(tmp_path / "x.tar.gz", [("file", "a/f", "x"), ("hardlink", "a/f", "./a/f")]))
+    assert (into / "a/f").read_text() == "x"
+
+
+ZSTD = pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
+
+
+@ZSTD
+@pytest.mark.parametrize("content", ["x", "", "0123456789abcdef" * 100_000])
+def test_zst_is_unpacked(tmp_path: Path, content: str) -> None:
+    tar(tmp_path / "x.tar", [("file", "a", content), ("file", "b", "behind it")], "w")
+    subprocess.run(["zstd", "-q", tmp_path / "x.tar"], check=True)
+    into = unpack(tmp_path / "x.tar.zst")
+    assert (into / "a").read_text() == content
+    assert (into / "b").read_text() == "behind it"
+
+
+@ZSTD
+def test_zst_of_several_frames_is_one_stream(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+        subprocess.run(["zstd", "-q", tmp_path / name], check=True)
+    (tmp_path / "x.zst").write_bytes(b"".join((tmp_path / f"{name}.zst").read_bytes() for name in ("one", "two")))
+    assert (unpack(tmp_path / "x.zst") / "x").read_text() == "onetwo"
+
+
+@ZSTD
+def test_zst_that_is_broken_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(os.urandom(100_000))
+    subprocess.run(["zstd", "-q", tmp_path / "x", "-o", tmp_path / "whole.zst"], check=True)
+    whole = (tmp_path / "whole.zst").read_bytes()
+    for name, content in {"cut.zst": whole[:-10], "none.zst": b"", "other.zst": b"<html>" * 9}.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(StepFailed, match=f"{name}: broken"):
+            unpack(tmp_path / name)
+
+
+@pytest.fixture
+def no_zstd_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zstd, "library", lambda: None)
+
+
+@ZSTD
+@pytest.mark.usefixtures("no_zstd_library")
+def test_zst_is_unpacked_by_the_program_where_there_is_no_library(tmp_path: Path) -> None:
     tar(tmp_path / "x.tar", [("file", "a", "x")], "w")
     subprocess.run(["zstd", "-q", tmp_path / "x.tar"], check=True)
     assert (unpack(tmp_path / "x.tar.zst") / "a").read_text() == "x"
 
 
+@pytest.mark.usefixtures("no_zstd_library")
 def test_zst_without_the_program_names_the_package_to_declare(tmp_path: Path) -> None:
     (tmp_path / "x.tar.zst").write_bytes(b"")
     with pytest.raises(StepFailed, match="package zstd") as caught:
