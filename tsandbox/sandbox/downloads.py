@@ -3,6 +3,7 @@
 import hashlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -71,16 +72,30 @@ def fetch_all(
         raise _offline(missing)
     if not wanted:
         return {}
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future
 
     stop = threading.Event()
-    with ThreadPoolExecutor(max_workers=PARALLEL, thread_name_prefix="download") as pool:
-        futures = {each: pool.submit(fetch, each, progress=progress, stop=stop) for each in dict.fromkeys(wanted)}
-        try:
-            return {each: future.result() for each, future in futures.items()}
-        except BaseException:
-            stop.set()
-            raise
+    futures: dict[Download, Future[Fetched]] = {each: Future() for each in wanted}
+    waiting = deque(futures.items())
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                each, future = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                future.set_result(fetch(each, progress=progress, stop=stop))
+            except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for it
+                future.set_exception(error)
+
+    for number in range(min(PARALLEL, len(futures))):
+        # A daemon: a thread that waits for a silent server must not keep us from ending.
+        threading.Thread(target=work, name=f"download-{number}", daemon=True).start()
+    try:
+        return {each: future.result() for each, future in futures.items()}
+    finally:
+        stop.set()
 
 
 def fetch(wanted: Download, *, progress: Progress | None = None, stop: threading.Event | None = None) -> Fetched:

@@ -5,11 +5,14 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from tsandbox.errors import Interrupted
 from tsandbox.printable import one_line
 from tsandbox.sandbox import http
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
 
 TRIES = 4
 FIRST_PAUSE = 0.5
@@ -86,13 +89,14 @@ class Transfer:
         if total is not None and got < total:
             raise http.FetchError(f"{one_line(self.url)}: ended after {got:,} of {total:,} bytes", temporary=True)
 
-    def _copy(self, response: BinaryIO, file: BinaryIO, total: int | None) -> int:
+    def _copy(self, response: "HTTPResponse", file: BinaryIO, total: int | None) -> int:
         from http.client import HTTPException
 
         got = file.tell()
         while not self.stop.is_set():
             try:
-                chunk = response.read(_CHUNK)
+                # What has come, and not a whole chunk: a slow server would hold back both progress and Ctrl-C.
+                chunk = response.read1(_CHUNK)
             except (OSError, HTTPException) as error:
                 raise http.FetchError(
                     f"{one_line(self.url)}: {error or type(error).__name__}", temporary=True

@@ -25,6 +25,7 @@ class Site:
         self.cut_first: dict[str, int] = {}
         self.redirects: dict[str, str] = {}
         self.ranges = True
+        self.silent_until = threading.Event()
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -48,6 +49,8 @@ class Site:
         elif self.fail_first.get(path, 0) > 0:
             self.fail_first[path] -= 1
             request.send_error(503)
+        elif path == "/silent":
+            self.silent_until.wait()
         elif not path.startswith("/good"):
             request.send_error(404)
         else:
@@ -169,6 +172,16 @@ def test_many_threads_fetch_the_same_file_once(site: Site) -> None:
     for thread in threads:
         thread.join()
     assert len(site.asked) == 1
+
+
+def test_a_silent_server_does_not_keep_a_failure_from_being_told(site: Site) -> None:
+    silent = Download(step="silent", urls=(f"{site.url}/silent",), sha256="0" * 64)
+    try:
+        with pytest.raises(DownloadFailed, match="404"):
+            downloads.fetch_all([Download(step="x", urls=(f"{site.url}/none",), sha256="1" * 64), silent])
+        assert [thread for thread in threading.enumerate() if thread.name.startswith("download-")]
+    finally:
+        site.silent_until.set()
 
 
 def test_progress_is_told(site: Site) -> None:
