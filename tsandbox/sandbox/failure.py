@@ -49,6 +49,14 @@ def with_advice(error: TsandboxError, advice: Sequence[Advice], change: Change |
     return error
 
 
+def with_limit(error: TsandboxError, findings: Sequence[Finding]) -> TsandboxError:
+    """A limit that a verification met explains its end better than its exit code does."""
+    if met := next((finding for finding in findings if finding.kind in _LIMITS and finding.step is None), None):
+        error.message = f"{error.message}: {met.message}"
+        error.hint = _HINTS[met.kind]
+    return error
+
+
 def step_failed(plan: Plan, journal: Journal, finding: Finding, lines: Sequence[str]) -> TsandboxError:
     step = journal.step(finding.step)
     if step is None:
@@ -138,6 +146,7 @@ _CLEAR = frozenset({
     "missing_command", "missing_package", "missing_group", "file_mismatch", "version_too_low", "unsafe_archive",
     "checksum", "missing_download", "unknown_placeholder", "invalid", "not_allowed", "unsupported", "missing_output",
 })  # fmt: skip
+_LIMITS = ("out_of_memory", "too_many_processes", "disk_full")
 _HINTS = {
     "out_of_memory": 'allow more with --limits memory=4g, or [sandbox] limits = { memory = "4g" } in the recipe',
     "too_many_processes": "allow more with --limits pids=500, or [sandbox] limits = { pids = 500 } in the recipe",

@@ -88,7 +88,9 @@ def _ask(path: str, kind: type[Release]) -> Release:
         if error.status == 404:
             raise _NotThere(f"GitHub has no {path}") from None
         hint = (
-            "set GITHUB_TOKEN: without one GitHub answers 60 questions an hour" if error.status in (403, 429) else None
+            "set GITHUB_TOKEN: without one GitHub answers 60 questions an hour"
+            if error.status in (403, 429)
+            else "is GitHub reachable from here? A plan that was resolved elsewhere (plan --resolve) asks nothing"
         )
         raise DownloadFailed(f"GitHub could not be asked: {error}", hint=hint, temporary=error.temporary) from None
     except msgspec.ValidationError as error:

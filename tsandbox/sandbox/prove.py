@@ -82,7 +82,7 @@ class _Proof:
         inputs, supplied = self._fetch()
         self.known["stage"] = "build"
         image = self._image(spec)
-        program = runner(self.target.libc or "glibc")
+        program = runner(self.target.libc or "glibc", say=lambda text: self.tell(Said(text)))
         self.known |= {"runner": program.digest, "stage": "install"}
         with place(self.engine, keep=self.options.keep) as made, log_of(self.plan.tool) as log:
             self.known["log"] = log.path
@@ -183,7 +183,8 @@ class _Proof:
         if not checks:
             note = "the recipe has no [verify] command: that the steps ran is all that was proved"
             self.known["notes"] = (*self.known["notes"], note)
-        return verify.failure(checks, self.plan)
+        error = verify.failure(checks, self.plan)
+        return failure.with_limit(error, self.known["findings"]) if error else None
 
     def _advised(self, error: TsandboxError) -> TsandboxError:
         def open_index() -> Index | None:

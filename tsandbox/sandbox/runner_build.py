@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,13 +64,14 @@ class Manifest(Struct, frozen=True, kw_only=True):
     size: int
 
 
-def runner(libc: Libc = "glibc") -> Runner:
+def runner(libc: Libc = "glibc", say: Callable[[str], None] = lambda _: None) -> Runner:
     """The runner for images with this libc, built now if it is not there or not what it was when it was built."""
     wanted = digest(libc)
     home = settings.cache_dir() / "runner"
     directory = home / wanted.removeprefix("sha256:")[:32]
     manifest = _checked(directory, wanted)
     if manifest is None:
+        say("building the runner, once for this version of tsandbox")
         home.mkdir(parents=True, exist_ok=True)
         with _locked(home / f"{directory.name}.lock"):
             # Another process may have built it while this one waited.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.sandbox.plans import plan_of
 from tsandbox.errors import InstallFailed, Interrupted, NotSupported, TimedOut, TsandboxError, VerifyFailed
@@ -15,7 +16,7 @@ from tsandbox.sandbox.container import Ended, Reason
 from tsandbox.sandbox.journal import Journal
 from tsandbox.sandbox.logs import Log
 from tsandbox.sandbox.news import nobody
-from tsandbox.sandbox.outcome import Advice, Change, Limits
+from tsandbox.sandbox.outcome import Advice, Change, Finding, Limits
 from tsandbox.sandbox.runner_build import Runner
 from tsandbox.sandbox.secrets import Masker
 
@@ -132,6 +133,15 @@ def test_a_verification_that_kills_the_runner_is_at_fault_itself(tmp_path: Path)
     assert isinstance(error, VerifyFailed)
     assert error.exit_code == 8
     assert error.message.endswith("the verification ended the sandbox (exit code 137): sh --version")
+
+
+def test_a_limit_that_a_verification_met_is_told_with_it() -> None:
+    met = Finding(kind="out_of_memory", message="it needed more memory than the limit of 64 MiB")
+    error = failure.with_limit(VerifyFailed("verification failed: ended by signal 9"), [met])
+    assert error.message == "verification failed: ended by signal 9: it needed more memory than the limit of 64 MiB"
+    assert "--limits memory" in (error.hint or "")
+    of_a_step = failure.with_limit(VerifyFailed("verification failed"), [replace(met, step=1)])
+    assert of_a_step.message == "verification failed"
 
 
 def test_advice_becomes_the_hint() -> None:
