@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tsandbox.runner import cgroup, seal
+from tsandbox.runner import cgroup, prctl, seal
 from tsandbox.runner.context import Options, Places
 from tsandbox.runner.environment import base_env, given_env
 from tsandbox.runner.events import Events
@@ -45,7 +45,9 @@ def main(argv: list[str]) -> int:
     if arguments.seconds:
         # Should the host die, nobody else would end this container.
         signal.alarm(arguments.seconds)
-    seal.close_memory()
+    prctl.close_memory()
+    if arguments.parent:
+        prctl.end_with(arguments.parent)
     with Events(1, out / "events.jsonl", key=seal.take(out)) as events:
         if not options.host:
             events.emit("limits", **cgroup.limits())
@@ -175,4 +177,5 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--keep-going", action="store_true", help="go on after a failed step, to find all that fail")
     command.add_argument("--online", action="store_true")
     command.add_argument("--host", action="store_true")
+    command.add_argument("--parent", type=int, help="the process with which to end")
     return parser

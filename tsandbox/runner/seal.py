@@ -5,15 +5,12 @@ what happens. What it writes there has no seal. The key waits in the output dire
 step, and lives in the memory of a process that no other one may look into.
 """
 
-import ctypes
 import os
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
 _KEY = ".key"
 _SIZE = 16
-_SET_DUMPABLE = 4
 
 
 def lay(out: Path) -> bytes:
@@ -23,6 +20,7 @@ def lay(out: Path) -> bytes:
     """
     key = os.urandom(32)
     (out / _KEY).write_bytes(key)
+    (out / _KEY).chmod(0o644)
     return key
 
 
@@ -34,12 +32,6 @@ def take(out: Path) -> bytes | None:
         return None
     (out / _KEY).unlink()
     return key
-
-
-def close_memory() -> None:
-    """Without this, every process of the same user may read our memory and open our descriptors."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def sealed(line: bytes, key: bytes) -> bytes:

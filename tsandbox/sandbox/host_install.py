@@ -140,6 +140,7 @@ class _HostRun:
     def _execute(self, place: Place, tools: Path, journal: Journal, *options: str) -> None:
         argv = [sys.executable, "-P", "-m", "tsandbox.runner", "run", "--host", "--plan", str(place.inputs / PLAN)]
         argv += ["--inputs", str(place.inputs), "--out", str(place.out), "--tools", str(tools), *options]
+        argv += ["--parent", str(os.getpid())]
         # The runner must find this tsandbox, also where that is a checkout which is not installed.
         own = {"PYTHONPATH": str(Path(__file__).parent.parent.parent)}
         try:

@@ -115,7 +115,8 @@ def test_a_killed_installation_leaves_the_version_before_it_working(host: Host) 
         pid = wait_for_pid(host.home)
         child.send_signal(signal.SIGKILL)
         child.communicate()
-    os.kill(pid, signal.SIGKILL)
+    # What it ran has ended with it: nobody else would end it, and it must not write below the next installation.
+    wait_for_end(pid)
     assert host.greeting() == "greet 1.0"
     assert [row["version"] for row in json.loads(host.run("list", "--installed", "--json"))["tools"]] == ["1.0"]
     # What it left unfinished is cleared by the next installation.
@@ -132,6 +133,13 @@ def wait_for_pid(home: Path) -> int:
                 return int(text)
         time.sleep(0.05)
     raise AssertionError("the verification did not begin")
+
+
+def wait_for_end(pid: int) -> None:
+    until = time.monotonic() + 60
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < until, "it still runs"
+        time.sleep(0.05)
 
 
 def test_what_the_system_lacks_is_told_with_the_way_to_get_it(host: Host) -> None:
