@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -83,6 +84,16 @@ def fill(made: Place, plan: Plan, files: dict[str, Fetched]) -> None:
             link_or_copy(fetched.path, target)
 
 
+def let_read(made: Place) -> None:
+    """The container's user may be another than the owner, and the owner's umask may leave nothing to others."""
+    for root, _, names in os.walk(made.inputs):
+        for path in (Path(root), *(Path(root, name) for name in names)):
+            mode = stat.S_IMODE(path.lstat().st_mode)
+            wanted = mode | (0o555 if path.is_dir() else 0o444)
+            if mode != wanted and not path.is_symlink():
+                path.chmod(wanted)
+
+
 @contextmanager
 def secrets_in(made: Place, env: Mapping[str, str]) -> Iterator[None]:
     """Variables that the runner finds beside the plan, as long as it runs.
@@ -93,6 +104,7 @@ def secrets_in(made: Place, env: Mapping[str, str]) -> Iterator[None]:
     path = made.inputs / SECRETS
     if env:
         path.write_bytes(msgspec.json.encode(dict(env)))
+        path.chmod(0o644)
     try:
         yield
     finally:

@@ -25,7 +25,7 @@ from tsandbox.sandbox.logs import Log, log_of
 from tsandbox.sandbox.news import Building, Built, Fetching, Listener, Said, nobody
 from tsandbox.sandbox.options import RunOptions, limits_of
 from tsandbox.sandbox.outcome import CheckOutcome, Limits, Outcome
-from tsandbox.sandbox.place import Place, fill, kept_dir, place, secrets_in
+from tsandbox.sandbox.place import Place, fill, kept_dir, let_read, place, secrets_in
 from tsandbox.sandbox.resolve import needed, resolve
 from tsandbox.sandbox.runner_build import Runner, runner
 from tsandbox.sandbox.secrets import Masker
@@ -90,6 +90,7 @@ class _Proof:
                 self.known["kept"] = {"files": str(kept_dir(made.container.rpartition("-")[2]))}
             fill(made, self.plan, inputs)
             ecosystem.offer(supplied, made.inputs)
+            let_read(made)
             self._run(self._setup(spec, image, made, program), program, log)
 
     def _fetch(self) -> tuple[dict[str, downloads.Fetched], dict[str, list[Path]]]:

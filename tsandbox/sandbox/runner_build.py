@@ -220,7 +220,7 @@ def _zip(target: Path) -> None:
 
 def _normalised(directory: Path, wanted: str, libc: Libc) -> Manifest:
     """The manifest of a fresh runner, whose times and modes are made the same for every build."""
-    for path in sorted(directory.rglob("*"), reverse=True):
+    for path in (*sorted(directory.rglob("*"), reverse=True), directory):
         path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
         os.utime(path, (_EPOCH, _EPOCH))
     files = [path for path in directory.rglob("*") if path.is_file()]

@@ -147,6 +147,20 @@ def test_a_local_recipe_asks_before_it_runs_a_command(podman: Engine, tmp_path: 
 
 
 @pytest.mark.engine
+def test_a_strict_umask_does_not_lock_out_the_user_of_the_container(cli: Cli, tmp_path: Path) -> None:
+    recipe = tmp_path / "as-nobody.toml"
+    recipe.write_text(
+        '[metadata]\nname = "as-nobody"\n[sandbox]\nuser = "65534:65534"\n'
+        '[[steps]]\naction = "run_command"\ncommand = "id -un"\n[verify]\ncommand = "echo $SAID"\npattern = "word"\n'
+    )
+    before = os.umask(0o077)
+    try:
+        cli("install", recipe, "--sandbox", "--yes", "--env", "SAID=a-word")
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.engine
 def test_kept_files_stay_and_others_do_not(podman_cli: Cli, tmp_path: Path) -> None:
     recipe = tmp_path / "writes.toml"
     recipe.write_text(SLEEPER.replace("touch {mark}; sleep 300", "echo $SECRET; echo kept > {install_dir}/file"))
