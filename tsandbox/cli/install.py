@@ -14,7 +14,7 @@ from tsandbox.cli.complete import complete_recipes
 from tsandbox.cli.entry import report
 from tsandbox.cli.inputs import Chosen, catalog_for, choose, chosen_families, recipes_option, sources, target_options
 from tsandbox.cli.install_consent import ask
-from tsandbox.cli.install_options import environment, limits_from, only_for_sandbox, run_options, seconds
+from tsandbox.cli.install_options import environment, limits_from, only_for_sandbox, run_options, seconds, warn_of_plain
 from tsandbox.cli.output import Output, examples, output_options
 from tsandbox.errors import EngineUnavailable, UsageError
 
@@ -113,9 +113,11 @@ def command(
             return _on_host(output, name, recipe_dirs, env, timeout=timeout, offline=offline)
         chosen = _chosen(name, plan_file is not None, families, arch, recipe_dirs)
         agreed = ask(chosen.plan, yes=yes, output=output)
+        given = environment(env)
+        warn_of_plain(given, output)
         options = run_options(
             profile=profile,
-            env=environment(env),
+            env=given,
             limits=limits_from(limits, timeout),
             offline=offline,
             no_cache=no_cache,

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ from tsandbox.errors import UsageError
 from tsandbox.recipe import grammar
 
 if TYPE_CHECKING:
+    from tsandbox.cli.output import Output
     from tsandbox.sandbox import RunOptions
     from tsandbox.sandbox.outcome import Limits
 
@@ -41,6 +42,14 @@ def environment(given: Iterable[str], *, sandbox: bool = True) -> dict[str, str]
         if "\0" in made[name]:
             raise UsageError(f"--env {name}: a value cannot hold a zero byte")
     return made
+
+
+def warn_of_plain(env: Mapping[str, str], output: "Output") -> None:
+    """What cannot be masked is said, before it is printed somewhere."""
+    from tsandbox.sandbox.secrets import is_maskable
+
+    for name in (name for name, value in env.items() if not is_maskable(value)):
+        output.warn(f"--env {name}: so short or common a value is not masked: it would hide ordinary text")
 
 
 def limits_from(given: Iterable[str], timeout: float | None) -> "Limits":

@@ -14,6 +14,10 @@ _SHORTEST_LINE = 8
 _ORDINARY = frozenset({"true", "false", "yes", "off", "none", "null"})
 
 
+def is_maskable(value: str) -> bool:
+    return not value or bool(_forms(value))
+
+
 class Masker:
     """Replaces secret values. Immutable, so that one serves a run and all its streams."""
 

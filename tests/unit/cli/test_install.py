@@ -9,7 +9,7 @@ import pytest
 from tests.unit.sandbox.plans import DEBIAN, plan_of
 from tsandbox.build import BuiltImage, Progress
 from tsandbox.cli.entry import main
-from tsandbox.cli.install_options import environment, limits_from
+from tsandbox.cli.install_options import environment, limits_from, warn_of_plain
 from tsandbox.cli.install_summary import summary
 from tsandbox.cli.live import Lines
 from tsandbox.cli.output import Output
@@ -88,6 +88,13 @@ def test_no_message_shows_the_value_of_a_variable() -> None:
     with pytest.raises(UsageError) as raised:
         environment(["1BAD=hunter2"])
     assert "hunter2" not in f"{raised.value.message}{raised.value.hint}"
+
+
+def test_a_value_that_cannot_be_masked_is_said_to_be_so(capsys: pytest.CaptureFixture[str]) -> None:
+    given = {"SHORT": "ab", "COMMON": "true", "EMPTY": "", "TOKEN": "hunter2secret"}
+    warn_of_plain(given, Output())
+    err = capsys.readouterr().err
+    assert [name for name in given if f"--env {name}:" in err] == ["SHORT", "COMMON"]
 
 
 def test_limits_from_several_words() -> None:
