@@ -141,7 +141,8 @@ def _steps(steps: Sequence[StepOutcome]) -> Iterator[str]:
 def _step(step: StepOutcome) -> str:
     mark, colour = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not_run": ("·", "yellow")}[step.status]
     place = f"{step.file}:{step.line}" if step.file and step.line else step.file or ""
-    took = duration(step.duration_ms) if step.duration_ms is not None else "not run"
+    untimed = "cut off" if step.status == "failed" else "not run"
+    took = duration(step.duration_ms) if step.duration_ms is not None else untimed
     text = f"{step.number} {step.action:18} {place}  {took}"
     note = f"  {one_line(step.note)}" if step.note and step.status == "passed" else ""
     return f"{click.style(mark, fg=colour)} {safe(text)}{click.style(_cut(note, _WIDTH - len(text)), dim=True)}"

@@ -36,6 +36,17 @@ def behind(finding: Finding, env: Mapping[str, str]) -> list[Finding]:
     return list(_file_needs(path, str(path), system, env)) or [finding]
 
 
+def not_installed(finding: Finding, work: Path) -> Finding | None:
+    """A command that nobody has to declare: the recipe brought it, and no step has installed it."""
+    command = finding.data.get("command") if finding.kind == "missing_command" else None
+    found = [path for path in _files(work) if path.name == command] if command else []
+    if not found:
+        return None
+    path = str(min(found, key=lambda each: (len(each.parts), each)).relative_to(work))
+    message = f"{command} lies in the work directory, and no step has installed it"
+    return Finding("not_installed", message, {"command": command, "path": path})
+
+
 class _System:
     def __init__(self, own: set[str], directories: tuple[Path, ...]) -> None:
         self._own = own

@@ -117,7 +117,7 @@ def _run(
     }
     try:
         running.install()
-        verifier = Verifier(places, options, running.env(tool), events, processes)
+        verifier = Verifier(places, options, running.env(tool), events, processes, tool=tool.name)
         variables = running.variables(tool, {})
         if tool.verify:
             # Said before: a command may end this very process.

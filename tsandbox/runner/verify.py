@@ -10,6 +10,7 @@ from tsandbox.runner.context import Options, Places, findings_of
 from tsandbox.runner.diagnose import missing_command
 from tsandbox.runner.events import Events
 from tsandbox.runner.failures import Finding
+from tsandbox.runner.libraries import not_installed
 from tsandbox.runner.process import Ended, Processes
 
 # Outside of single quotes these make a shell do more than split words.
@@ -19,9 +20,17 @@ _NOT_FOUND = 127
 
 class Verifier:
     def __init__(
-        self, places: Places, options: Options, env: Mapping[str, str], events: Events, processes: Processes
+        self,
+        places: Places,
+        options: Options,
+        env: Mapping[str, str],
+        events: Events,
+        processes: Processes,
+        *,
+        tool: str,
     ) -> None:
         self._places = places
+        self._work = places.out / "work" / tool
         self._options = options
         self._env = env
         self._events = events
@@ -49,11 +58,14 @@ class Verifier:
                 on_output=lambda stream, text: self._events.output(None, stream, text, verify=index),
             )
         except OSError as error:
-            self._events.warn(None, missing_command(Path(argv[0]).name, needed_by="verify"))
+            self._warn([missing_command(Path(argv[0]).name, needed_by="verify")])
             return {**_nothing(f"{argv[0]}: {error.strerror}"), "exit_code": _NOT_FOUND}
-        for finding in findings_of(ended, needed_by="verify", env=self._env, host=self._options.host):
-            self._events.warn(None, finding)
+        self._warn(findings_of(ended, needed_by="verify", env=self._env, host=self._options.host))
         return _recorded(ended)
+
+    def _warn(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            self._events.warn(None, not_installed(finding, self._work) or finding)
 
 
 def _argv(command: str, options: Options) -> list[str] | None:

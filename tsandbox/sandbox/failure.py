@@ -1,5 +1,6 @@
 """Why a run did not pass, in one error that says what, where and what to do."""
 
+import json
 from collections.abc import Sequence
 
 from tsandbox.errors import InstallFailed, Interrupted, Stage, TimedOut, TsandboxError, VerifyFailed
@@ -49,12 +50,18 @@ def with_advice(error: TsandboxError, advice: Sequence[Advice], change: Change |
     return error
 
 
-def with_limit(error: TsandboxError, findings: Sequence[Finding]) -> TsandboxError:
-    """A limit that a verification met explains its end better than its exit code does."""
-    if met := next((finding for finding in findings if finding.kind in _LIMITS and finding.step is None), None):
-        error.message = f"{error.message}: {met.message}"
-        error.hint = _HINTS[met.kind]
+def explained(error: TsandboxError, findings: Sequence[Finding]) -> TsandboxError:
+    """What a verification ran into explains its end better than its exit code does."""
+    if met := next((finding for finding in findings if finding.kind in _EXPLAINS and finding.step is None), None):
+        error.message = f"{error.message}; {met.message}"
+        error.hint = _HINTS.get(met.kind) or _to_install(met)
     return error
+
+
+def _to_install(left: Finding) -> str:
+    # JSON's way of writing a text is TOML's as well.
+    binaries = f"binaries = [{json.dumps(left.data.get('path'))}]"
+    return f'add a step at the end:\n    [[steps]]\n    action = "install_binaries"\n    {binaries}'
 
 
 def step_failed(plan: Plan, journal: Journal, finding: Finding, lines: Sequence[str]) -> TsandboxError:
@@ -146,7 +153,7 @@ _CLEAR = frozenset({
     "missing_command", "missing_package", "missing_group", "file_mismatch", "version_too_low", "unsafe_archive",
     "checksum", "missing_download", "unknown_placeholder", "invalid", "not_allowed", "unsupported", "missing_output",
 })  # fmt: skip
-_LIMITS = ("out_of_memory", "too_many_processes", "disk_full")
+_EXPLAINS = ("out_of_memory", "too_many_processes", "disk_full", "not_installed")
 _HINTS = {
     "out_of_memory": 'allow more with --limits memory=4g, or [sandbox] limits = { memory = "4g" } in the recipe',
     "too_many_processes": "allow more with --limits pids=500, or [sandbox] limits = { pids = 500 } in the recipe",

@@ -20,7 +20,7 @@ from tsandbox.runner import seal
 from tsandbox.runner.executable import SYSTEM
 from tsandbox.sandbox import downloads, pip, shelf, support, verify
 from tsandbox.sandbox.downloads import Download
-from tsandbox.sandbox.failure import step_failed
+from tsandbox.sandbox.failure import explained, step_failed
 from tsandbox.sandbox.journal import Journal
 from tsandbox.sandbox.logs import Log, log_of
 from tsandbox.sandbox.news import Fetching, Listener, Said, nobody
@@ -161,7 +161,7 @@ class _HostRun:
         judged = verify.judge(self.plan, journal.records, str(shelf.directory_of(self.plan)))
         self.known["checks"] = tuple(_shown(check, self.masker) for check in judged)
         if failed := verify.failure(self.known["checks"], self.plan):
-            raise failed
+            raise explained(failed, self.known["findings"])
 
 
 def _shown(check: CheckOutcome, masker: Masker) -> CheckOutcome:

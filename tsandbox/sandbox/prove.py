@@ -185,7 +185,7 @@ class _Proof:
             note = "the recipe has no [verify] command: that the steps ran is all that was proved"
             self.known["notes"] = (*self.known["notes"], note)
         error = verify.failure(checks, self.plan)
-        return failure.with_limit(error, self.known["findings"]) if error else None
+        return failure.explained(error, self.known["findings"]) if error else None
 
     def _advised(self, error: TsandboxError) -> TsandboxError:
         def open_index() -> Index | None:

@@ -226,6 +226,14 @@ def test_on_the_host_no_shell_reads_the_verify_command(bench: Bench) -> None:
     assert not (bench.out / "home/ran").exists()
 
 
+def test_a_program_that_no_step_installed_is_found_where_it_lies(bench: Bench) -> None:
+    for name in ("greet-1.0/bin/greet", "greet-1.0/share/doc/greet/greet"):
+        bench.file(name)
+    ran = bench.run(verify={"command": "greet --version"})
+    assert ran.findings("not_installed") == [{"command": "greet", "path": "greet-1.0/bin/greet"}]
+    assert ran.findings("missing_command") == []
+
+
 def test_a_script_whose_interpreter_is_missing_names_the_interpreter(bench: Bench) -> None:
     greet = "{install_dir}/bin/greet"
     make = f"mkdir -p {{install_dir}}/bin && echo '#!/nowhere/fancysh' > {greet} && chmod +x {greet}"

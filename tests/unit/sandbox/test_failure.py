@@ -137,11 +137,17 @@ def test_a_verification_that_kills_the_runner_is_at_fault_itself(tmp_path: Path)
 
 def test_a_limit_that_a_verification_met_is_told_with_it() -> None:
     met = Finding(kind="out_of_memory", message="it needed more memory than the limit of 64 MiB")
-    error = failure.with_limit(VerifyFailed("verification failed: ended by signal 9"), [met])
-    assert error.message == "verification failed: ended by signal 9: it needed more memory than the limit of 64 MiB"
+    error = failure.explained(VerifyFailed("verification failed: ended by signal 9"), [met])
+    assert error.message == "verification failed: ended by signal 9; it needed more memory than the limit of 64 MiB"
     assert "--limits memory" in (error.hint or "")
-    of_a_step = failure.with_limit(VerifyFailed("verification failed"), [replace(met, step=1)])
+    of_a_step = failure.explained(VerifyFailed("verification failed"), [replace(met, step=1)])
     assert of_a_step.message == "verification failed"
+
+
+def test_a_program_that_no_step_installed_is_told_with_the_step_to_add() -> None:
+    left = Finding(kind="not_installed", message="x lies in the work directory", data={"command": "x", "path": "b/x"})
+    error = failure.explained(VerifyFailed("verification failed"), [left])
+    assert (error.hint or "").endswith('\n    [[steps]]\n    action = "install_binaries"\n    binaries = ["b/x"]')
 
 
 def test_advice_becomes_the_hint() -> None:
