@@ -148,8 +148,7 @@ def _give(system: System, workflow: Workflow, write: bool, output: Output) -> No
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error.strerror}", file=str(path)) from None
     if output.json:
-        about = {"schema": 1, "status": "passed", "exit_code": 0, "file": str(path) if write else None}
-        output.data(msgspec.json.encode(about | {"workflow": text}) + b"\n")
+        output.answer(file=str(path) if write else None, workflow=text)
     elif write:
         output.say(f"{path} written; commit it to run the matrix")
     else:

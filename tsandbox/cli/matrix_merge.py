@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-import msgspec
 
 from tsandbox.cli.matrix_inputs import DIRECTORY, FILE
 from tsandbox.cli.output import Output, examples, output_options, safe
@@ -69,10 +68,11 @@ def merge(
         if not output.json:
             _tell_bad(made, output)
         raise error
+    code = 0 if nothing_planned and allow_skip else made.exit_code
     if output.json:
-        output.data(msgspec.json.encode(_summary(made)) + b"\n")
+        output.answer(code, **_summary(made))
     _tell_bad(made, output)
-    return 0 if nothing_planned and allow_skip else made.exit_code
+    return code
 
 
 @click.command(
@@ -124,7 +124,7 @@ def report(
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror}", file=str(file)) from None
     if output.json:
-        output.data(msgspec.json.encode(_summary(made) | {"report": str(file)}) + b"\n")
+        output.answer(**_summary(made), report=str(file))
     output.progress(f"{file}: {wanted}")
 
 
@@ -136,9 +136,6 @@ def _by_ending(file: Path | None) -> Format:
 def _summary(made: Report) -> dict[str, object]:
     bad = [result for result in made.results if result.state in BAD]
     return {
-        "schema": 1,
-        "status": "passed" if made.exit_code == 0 else "failed",
-        "exit_code": made.exit_code,
         "cells": len(made.results),
         "counts": counts(made.results),
         "missing": [cell.id for cell in made.missing],

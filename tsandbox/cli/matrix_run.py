@@ -208,7 +208,7 @@ def _noting(bad: list[Result], show: "Callable[[Progress], None]") -> "Callable[
 
 def _tell(summary: "Summary", bad: list[Result], directory: Path, output: Output) -> None:
     if output.json:
-        output.data(msgspec.json.encode(_object(summary, bad, directory)) + b"\n")
+        _answer(summary, bad, directory, output)
     counted = ", ".join(f"{count:,} {state}" for state, count in sorted(summary.counts.items())) or "none ran"
     not_run = f", {summary.not_run:,} not run" if summary.not_run else ""
     resumed = f" ({summary.resumed:,} kept from before)" if summary.resumed else ""
@@ -220,19 +220,17 @@ def _tell(summary: "Summary", bad: list[Result], directory: Path, output: Output
         output.warn("no cell ran: nothing was proved")
 
 
-def _object(summary: "Summary", bad: list[Result], directory: Path) -> dict[str, object]:
-    status = "error" if summary.interrupted else "passed" if summary.exit_code == 0 else "failed"
-    return {
-        "schema": 1,
-        "status": status,
-        "exit_code": summary.exit_code,
-        "cells": summary.total,
-        "counts": summary.counts,
-        "not_run": summary.not_run,
-        "resumed": summary.resumed,
-        "builds": summary.builds,
-        "cache_hits": summary.hits,
-        "interrupted": summary.interrupted,
-        "results": str(directory),
-        "failed": [{"cell": each.cell, "exit_code": each.exit_code, "reproduce": each.reproduce} for each in bad],
-    }
+def _answer(summary: "Summary", bad: list[Result], directory: Path, output: Output) -> None:
+    output.answer(
+        summary.exit_code,
+        status="error" if summary.interrupted else None,
+        cells=summary.total,
+        counts=summary.counts,
+        not_run=summary.not_run,
+        resumed=summary.resumed,
+        builds=summary.builds,
+        cache_hits=summary.hits,
+        interrupted=summary.interrupted,
+        results=str(directory),
+        failed=[{"cell": each.cell, "exit_code": each.exit_code, "reproduce": each.reproduce} for each in bad],
+    )

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.matrix.fakes import FakeProver, write_recipe
 from tsandbox.cli import entry, matrix_run
 from tsandbox.matrix import cluster_watch
+from tsandbox.report.result import outcome_object
 
 
 class Ran(NamedTuple):
@@ -203,11 +204,27 @@ def test_a_scheduler_that_is_not_there_costs_no_results(desk: Desk, monkeypatch:
     assert desk.matrix("merge", "tsandbox-results").code == 0
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_objects_of_all_commands_have_the_keys_of_a_result(desk: Desk, broken: bool) -> None:
+    desk.recipe("bad" if broken else "one")
+    for args in (
+        ["run", "recipes", "--results", "r"],
+        ["merge", "r"],
+        ["report", "r", "--output", "r.html"],
+        ["github", "recipes"],
+    ):
+        ran = desk.matrix(*args, "--json")
+        assert set(ran.json) >= set(outcome_object())
+        assert (ran.json["exit_code"], ran.json["status"]) == (ran.code, "failed" if ran.code else "passed")
+        assert ran.code == (8 if broken and args[0] in ("run", "merge") else 0)
+
+
 def test_a_plan_without_cells_fails_unless_that_is_allowed(desk: Desk) -> None:
     desk.recipe("one")
     assert desk.matrix("run", "recipes", "--family", "suse", "--results", "r").code == 10
     assert desk.matrix("merge", "r").code == 10
-    assert desk.matrix("merge", "r", "--allow-skip").code == 0
+    allowed = desk.matrix("merge", "r", "--allow-skip", "--json")
+    assert (allowed.code, allowed.json["exit_code"]) == (0, 0)
 
 
 def test_going_on_needs_no_name_of_the_plan(desk: Desk) -> None:
