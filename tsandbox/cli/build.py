@@ -1,5 +1,6 @@
 """`tsandbox build`: from inputs to images."""
 
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,8 +92,13 @@ def _wanted(
     from tsandbox.derive import derive
 
     catalog = catalog_for(inputs, recipe_dirs)
-    for source in sources(inputs, catalog):
-        for family in chosen_families(families):
+    for name in inputs:
+        try:
+            found = list(sources([name], catalog))
+        except TsandboxError as error:
+            yield Wanted(name, error)
+            continue
+        for source, family in product(found, chosen_families(families)):
             try:
                 chosen = choose(source, catalog, family=family, arch=arch, allow_missing=False)
                 yield Wanted(source.name, derive(chosen.plan, chosen.target, profile=profile))

@@ -82,12 +82,12 @@ def test_eight_images_in_parallel_each_once(cli: Cli, engine: Engine, recipe: Wr
 def test_one_bad_input_stops_no_other(cli: Cli, engine: Engine, recipe: WriteRecipe, tmp_path: Path) -> None:
     good = recipe(name="good", extra=_unique())
     (tmp_path / "bad.toml").write_text("[metadata]\n")
-    done = cli("build", good, tmp_path / "bad.toml", "--json", code=3)
-    by_status = {result["status"]: result for result in json.loads(done.stdout)["results"]}
-    assert by_status["passed"]["tool"] == "good"
-    assert by_status["error"]["exit_code"] == 3
+    done = cli("build", "nowhere/", good, tmp_path / "bad.toml", "--json", code=3)
+    results = json.loads(done.stdout)["results"]
+    assert [result["status"] for result in results] == ["error", "passed", "error"]
+    assert [result["exit_code"] for result in results] == [3, 0, 3]
     assert "bad.toml" in done.stderr
-    engine.remove_image(by_status["passed"]["image"])
+    engine.remove_image(results[1]["image"])
 
 
 def test_a_package_that_does_not_exist(cli: Cli, recipe: WriteRecipe) -> None:
