@@ -89,6 +89,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             yield from plan.with_dependencies()
         yield self
 
+    def declared_env(self) -> dict[str, str]:
+        """The variables that the recipes want set in the sandbox; a tool's own hold over those of what it needs."""
+        return {name: value for part in self.with_dependencies() for name, value in part.sandbox.env.items()}
+
 
 def is_deterministic(action: str) -> bool:
     return action in _DETERMINISTIC

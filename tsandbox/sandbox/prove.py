@@ -131,14 +131,13 @@ class _Proof:
         return built.reference
 
     def _setup(self, spec: ContainerSpec, image: str, made: Place, program: Runner) -> Setup:
-        declared = {name: value for part in self.plan.with_dependencies() for name, value in part.sandbox.env.items()}
         return Setup(
             image=image,
             place=made,
             runner=program,
             limits=self.known["limits"],
             network=spec.network,
-            env=declared,
+            env=self.plan.declared_env(),
             user=self.plan.sandbox.user,
             tool=self.plan.tool,
         )

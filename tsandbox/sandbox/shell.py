@@ -25,7 +25,7 @@ def open_shell(outcome: Outcome, engine: Engine, *, argv: tuple[str, ...] = ("/b
         limits=replace(outcome.limits or Limits(), timeout=None),
         network=outcome.network,
         env={
-            **outcome.plan.sandbox.env,
+            **outcome.plan.declared_env(),
             "HOME": "/tsandbox/out/home",
             "PATH": "/tsandbox/out/home/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "PS1": f"{outcome.plan.tool} sandbox:\\w$ ",

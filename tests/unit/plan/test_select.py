@@ -58,6 +58,13 @@ def test_dependencies_of_all_kinds_become_nested_plans_each_once(tmp_path: Path)
     assert all(part.platform is None for part in made.dependencies)
 
 
+def test_variables_of_dependencies_are_declared_too_and_a_tools_own_hold(tmp_path: Path) -> None:
+    needed, top = write(tmp_path, "needed"), write(tmp_path, "top", "needed")
+    for path, env in ((needed, '{ A = "1", B = "1" }'), (top, '{ B = "2", C = "2" }')):
+        path.write_text(f"{path.read_text()}\n[sandbox]\nenv = {env}\n")
+    assert plan(top).declared_env() == {"A": "1", "B": "2", "C": "2"}
+
+
 def test_what_a_step_depends_on_is_needed_where_the_step_applies(tmp_path: Path) -> None:
     steps = (
         '[[steps]]\naction = "homebrew"\ndependencies = ["zlib", "a"]\nwhen = { libc = "glibc" }\n'
