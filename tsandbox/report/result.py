@@ -74,6 +74,18 @@ class VerifyRecord(Check, frozen=True, kw_only=True):
     additional: tuple[Check, ...] = ()
 
 
+class ProblemRecord(Struct, frozen=True):
+    """One fault of an input file, with keys of its own in the JSON, which a tuple has not."""
+
+    file: str
+    line: int | None
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return str(Problem(self.file, self.line, self.path, self.message))
+
+
 class ErrorRecord(Struct, frozen=True, kw_only=True):
     type: str
     message: str
@@ -81,7 +93,7 @@ class ErrorRecord(Struct, frozen=True, kw_only=True):
     file: str | None = None
     line: int | None = None
     details: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ProblemRecord, ...] = ()
     # The cause was outside the recipe, in the network or the engine.
     temporary: bool = False
 
@@ -159,7 +171,7 @@ def error_record(error: BaseException) -> ErrorRecord:
         file=error.file,
         line=error.line,
         details=error.details,
-        problems=error.problems if isinstance(error, InvalidInput) else (),
+        problems=tuple(ProblemRecord(*each) for each in error.problems) if isinstance(error, InvalidInput) else (),
         temporary=error.temporary,
     )
 

@@ -83,7 +83,7 @@ def test_all_errors_are_told_at_once(run: Run, tmp_path: Path) -> None:
     ):
         assert f"{path}:{line}" in ran.stderr
     problems = run("spec", path, "--json", code=3).json["error"]["problems"]
-    assert [problem[1] for problem in problems] == [2, 5, 6]
+    assert [problem["line"] for problem in problems] == [2, 5, 6]
 
 
 def test_debug_shows_the_traceback_of_a_bug_only_when_asked(

@@ -98,7 +98,7 @@ def test_all_problems_of_a_file_are_told(failing) -> None:  # type: ignore[no-un
     ran = failing(InvalidInput(str(problems[0]), problems=problems), "--json", code=3)
     assert "made.toml:3: steps[0]: fault 3" in ran.stderr
     assert "made.toml:7: steps[0]: fault 7" in ran.stderr
-    assert [problem[1] for problem in ran.json["error"]["problems"]] == [3, 7]
+    assert [problem["line"] for problem in ran.json["error"]["problems"]] == [3, 7]
 
 
 @pytest.mark.parametrize(

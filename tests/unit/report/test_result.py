@@ -36,9 +36,13 @@ def test_a_stage_known_to_the_caller_wins_over_the_error_class() -> None:
 
 def test_all_problems_of_an_invalid_recipe_survive_the_round_trip() -> None:
     problems = [Problem("a.toml", 3, "steps[0]", "bad"), Problem("a.toml", None, "verify", "worse")]
-    result = decode(encode(from_error(InvalidInput("a.toml is invalid", problems=problems))))
+    written = encode(from_error(InvalidInput("a.toml is invalid", problems=problems)))
+    assert json.loads(written)["error"]["problems"][0] == {
+        "file": "a.toml", "line": 3, "path": "steps[0]", "message": "bad",
+    }  # fmt: skip
+    result = decode(written)
     assert result.error
-    assert list(result.error.problems) == problems
+    assert [str(problem) for problem in result.error.problems] == [str(problem) for problem in problems]
 
 
 def test_an_unknown_exception_is_a_bug_with_exit_code_1() -> None:
