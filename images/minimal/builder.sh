@@ -91,6 +91,12 @@ rm -rf run/* tmp/* var/tmp/* var/log/* var/cache/ldconfig/* var/cache/apt/*.bin 
   etc/passwd- etc/group- etc/shadow- etc/gshadow- etc/ld.so.cache- var/lib/dpkg/lock* var/lib/dpkg/triggers/Lock \
   var/lib/dpkg/info/*.symbols
 
+# Debconf's questions stay, their translations go as those of the programs did: about 1 MB.
+for templates in var/lib/dpkg/info/*.templates var/cache/debconf/templates.dat; do
+  LC_ALL=C awk '!/^ / { translated = tolower($1) ~ /^[a-z_]+-[^:]*\.utf-8:$/ } !translated' "$templates" > "$work/templates"
+  cat "$work/templates" > "$templates"
+done
+
 # What closure.sh tells an installation's work by: files that no package owns, and accounts.
 mkdir -p usr/share/tsandbox/accounts
 for file in passwd group shadow gshadow subuid subgid; do
