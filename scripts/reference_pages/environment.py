@@ -24,6 +24,7 @@ _SETTINGS = {
     "TSANDBOX_GITHUB_API": "Where versions of GitHub releases are looked up.",
     "TSANDBOX_NO_CONTENTS": "Set to 1: do not fetch the index that says which package holds a missing file.",
     "TSANDBOX_REGISTRY": "The registry that images are shared through.",
+    "TSANDBOX_SUITE": "The Debian that images are made of: `bookworm` (by default) or `trixie`; it moves every key.",
 }
 # Names that tsandbox sets itself, or that belong to the shell.
 _INTERNAL = {"TSANDBOX_COMPLETE", "TSANDBOX_WORK"}

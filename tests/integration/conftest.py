@@ -49,7 +49,7 @@ def pytest_configure() -> None:
         "TSANDBOX_CONFIG_DIR": str(HOME / "config"),
         "TSANDBOX_HOME": str(HOME / "data"),
     }
-    for name in ("TSANDBOX_ENGINE", "TSANDBOX_REGISTRY", "TSANDBOX_EPOCH", "CONTAINER_HOST"):
+    for name in ("TSANDBOX_ENGINE", "TSANDBOX_REGISTRY", "TSANDBOX_EPOCH", "TSANDBOX_SUITE", "CONTAINER_HOST"):
         os.environ.pop(name, None)
 
 

@@ -54,7 +54,8 @@ def definition(name: str, arch: str, suite: str | None = None) -> Definition:
 
 
 def default_suite() -> str:
-    return str(_pins()["default_suite"])
+    """The Debian that images are made of: `TSANDBOX_SUITE`, or the shipped choice."""
+    return settings.option("suite") or str(_pins()["default_suite"])
 
 
 def suites() -> tuple[str, ...]:
@@ -117,7 +118,7 @@ def _definition(name: str, arch: str, suite: str, epoch: str) -> Definition:
     if suite not in pins["suites"]:
         raise NotSupported(
             f"there is no base for the Debian suite {suite!r}",
-            hint=f"choose one of {', '.join(pins['suites'])}",
+            hint=f"choose one of {', '.join(pins['suites'])} (--suite, TSANDBOX_SUITE, `suite` in the config)",
         )
     if arch not in pins["architectures"]:
         raise NotSupported(f"there is no base for the architecture {arch!r}", hint=_one_of(pins["architectures"]))

@@ -17,7 +17,7 @@ from tsandbox.recipe.target import host_arch
 
 from ..conftest import Cli
 from ..engine.users import unprivileged
-from .conftest import run_in
+from .conftest import WriteRecipe, run_in
 
 MEGABYTE = 1000 * 1000
 LARGEST = {"runtime": 11 * MEGABYTE, "builder": 65 * MEGABYTE}
@@ -86,6 +86,7 @@ def test_sizes_suites_and_packages_are_listed(cli: Cli, engine: Engine) -> None:
         assert row["size"] <= LARGEST[name]
         assert (row["suite"], row["epoch"]) == (bases.default_suite(), bases.epoch())
         assert row["packages"] > 8
+        assert row["current"]
     told = json.loads(cli("base", "inspect", "runtime", "--json").stdout)
     assert {"libc6", "busybox", "tzdata", "ca-certificates"} <= {package["name"] for package in told["packages"]}
     assert "SIZE" in cli("base", "ls").stdout
@@ -95,15 +96,31 @@ def test_trixie(podman_cli: Cli, podman: Engine) -> None:
     podman_cli("base", "build", "--suite", "trixie")
     runtime = bases.base("runtime", host_arch(), "trixie").image
     assert "13" in run_in(podman, runtime, ["cat", "/etc/debian_version"])
-    image = podman.image(runtime)
-    assert image is not None
-    assert image.size <= LARGEST["runtime"]
     builder = bases.base("builder", host_arch(), "trixie").image
+    images = {"runtime": podman.image(runtime), "builder": podman.image(builder)}
+    assert all(image is not None and image.size <= LARGEST[name] for name, image in images.items())
     said = run_in(
         podman, builder, ["sh", "-c", "apt-get --version | head -n 1; cat /etc/apt/sources.list.d/*; dpkg --audit"]
     )
     assert said.startswith("apt 3.")
     assert "trixie-security" in said
+
+
+def test_images_are_made_of_the_suite_that_is_chosen(
+    podman_cli: Cli, podman: Engine, recipe: WriteRecipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = recipe("jq")
+    usual = json.loads(podman_cli("spec", str(path), "--format", "json").stdout)
+    built = json.loads(podman_cli("build", str(path), "--json", env={"TSANDBOX_SUITE": "trixie"}).stdout)
+    assert built["key"] != usual["key"]
+    monkeypatch.setenv("TSANDBOX_SUITE", "trixie")
+    said = run_in(podman, built["image"], ["sh", "-c", "cat /etc/debian_version && jq --null-input 6*7"])
+    assert said.startswith("13.")
+    assert said.endswith("42\n")
+    told = json.loads(podman_cli("sbom", built["image"]).stdout)
+    assert {"distro=trixie"} == {
+        word for part in told["components"] for word in part["purl"].split("?")[1].split("&") if "distro" in word
+    }
 
 
 def test_the_security_pocket_is_part_of_a_base(podman: Engine) -> None:

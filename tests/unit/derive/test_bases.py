@@ -13,7 +13,8 @@ from tsandbox.recipe.target import ARCHES
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TSANDBOX_STATE_DIR", str(tmp_path))
-    monkeypatch.delenv("TSANDBOX_EPOCH", raising=False)
+    for name in ("TSANDBOX_EPOCH", "TSANDBOX_SUITE"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("arch", ARCHES)
@@ -39,6 +40,16 @@ def test_unknown_bases_suites_and_architectures_are_not_supported() -> None:
         with pytest.raises(NotSupported) as refused:
             bases.base(*arguments)
         assert refused.value.hint
+
+
+def test_the_suite_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TSANDBOX_SUITE", "trixie")
+    assert bases.base("runtime", "amd64") == bases.base("runtime", "amd64", "trixie")
+    assert bases.definition("builder", "amd64").security == "trixie-security"
+    monkeypatch.setenv("TSANDBOX_SUITE", "sarge")
+    with pytest.raises(NotSupported, match="sarge") as refused:
+        bases.base("runtime", "amd64")
+    assert "TSANDBOX_SUITE" in str(refused.value.hint)
 
 
 def test_a_refresh_moves_the_epoch_and_every_digest() -> None:
