@@ -57,6 +57,12 @@ def base_tag(image: Image) -> str | None:
     return next((tag for tag in image.tags if tag.startswith(f"{bases.REPOSITORY}:")), None)
 
 
+def is_current(image: Image) -> bool:
+    """Whether a base is the one of its suite by today's definition and epoch: what new images stand on."""
+    name, arch, suite = (image.labels.get(label, "") for label in (NAME, ARCH, SUITE))
+    return suite in bases.suites() and bases.base(name, arch, suite).digest == image.labels[DIGEST]
+
+
 def _found(engine: Engine, wanted: Base) -> Image | None:
     image = engine.image(wanted.image)
     if image is None or wanted.name not in bases.MADE_HERE:

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from tsandbox.build import base, host, made, used
 from tsandbox.build.cache import Entry, entries
-from tsandbox.derive import bases
 from tsandbox.engine.protocol import Engine, Image
 from tsandbox.errors import EngineUnavailable
 
@@ -75,11 +74,7 @@ def _image(engine: Engine, entry: Entry, why: Why, dry_run: bool) -> Removal:
 
 def _stale(image: Image, in_use: Collection[str]) -> bool:
     """A base of another epoch or definition than today's, which no image stands on."""
-    digest = image.labels[base.DIGEST]
-    name, arch, suite = (image.labels.get(label, "") for label in (base.NAME, base.ARCH, base.SUITE))
-    if digest in in_use:
-        return False
-    return suite not in bases.suites() or bases.base(name, arch, suite).digest != digest
+    return image.labels[base.DIGEST] not in in_use and not base.is_current(image)
 
 
 def _base(engine: Engine, image: Image, dry_run: bool) -> Removal:

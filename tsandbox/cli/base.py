@@ -59,8 +59,11 @@ def build(
     rows = []
     for name in names or bases.MADE_HERE:
         with interruptible(), shown(output) as watch:
-            image = ensure_base(using, name, wanted_arch, suite, watch=watch(name))
-        rows.append({**_row(image), "image": bases.base(name, wanted_arch, suite).image})
+            image = ensure_base(using, name, wanted_arch, suite, watch=watch(using.name))
+        wanted = bases.base(name, wanted_arch, suite)
+        # An image of another family carries none of our labels.
+        told = {"name": name, "arch": wanted_arch, "current": True, "digest": wanted.digest, "image": wanted.image}
+        rows.append(_row(image) | told)
     _print(rows, output)
 
 
@@ -69,7 +72,10 @@ def build(
 @output_options
 @click.pass_obj
 def ls(output: Output, engine: str | None) -> None:
-    """List the bases in the engine, with those that are in use marked."""
+    """List the bases in the engine.
+
+    New images stand on the current ones, which are made by the definition and epoch of today.
+    """
     from tsandbox.build.base import made_bases
 
     rows = [_row(image) for image in made_bases(connected(engine))]
@@ -112,10 +118,12 @@ def inspect(output: Output, name: str, suite: str | None, arch: str | None, engi
     if output.json:
         output.answer(**about)
         return
-    for key in ("image", "digest", "size"):
-        output.say(f"{key:8} {about[key]}")
-    if image is None:
-        output.say("not made yet: tsandbox base build")
+    from tsandbox.report.words import size
+
+    made_from = bases.definition(name, wanted_arch, suite)
+    shown = {"image": wanted.image, "digest": wanted.digest, "suite": made_from.suite, "epoch": made_from.epoch}
+    for key, value in {**shown, "size": size(image.size) if image else "not made yet: tsandbox base build"}.items():
+        output.say(f"{key:8} {value}")
     for package in packages:
         output.say(f"  {safe(package.name)} {safe(package.version)}")
 
@@ -134,6 +142,7 @@ def _row(image: "Image") -> dict[str, Any]:
         "packages": int(labels.get(base.PACKAGES, "0")),
         "size": image.size,
         "age_seconds": max(0, round(time.time() - image.created)),
+        "current": base.is_current(image),
         "digest": labels.get(base.DIGEST, ""),
         "image": next(iter(image.tags), image.id),
     }
@@ -147,9 +156,9 @@ def _print(rows: list[dict[str, Any]], output: Output) -> None:
         output.answer(bases=rows)
         return
     columns = [
-        [row["name"], row["suite"], row["arch"], row["epoch"], age(row["age_seconds"]), size(row["size"]),
-         str(row["packages"]), row["image"].rpartition(":")[2]]
+        [row["name"], row["suite"], row["arch"], row["epoch"], "yes" if row["current"] else "no",
+         age(row["age_seconds"]), size(row["size"]), str(row["packages"]), row["image"].rpartition(":")[2]]
         for row in rows
     ]  # fmt: skip
-    heads = ["NAME", "SUITE", "ARCH", "EPOCH", "AGE", "SIZE", "PACKAGES", "TAG"]
+    heads = ["NAME", "SUITE", "ARCH", "EPOCH", "CURRENT", "AGE", "SIZE", "PACKAGES", "TAG"]
     output.say(table(heads, columns) if rows else "no bases yet: tsandbox base build")

@@ -74,7 +74,7 @@ def _base(using: "Engine", name: str, arch: str | None, output: Output) -> str |
         return None
     wanted_arch = normal_arch(arch) if arch else host_arch()
     with shown(output) as watch:
-        ensure_base(using, name, wanted_arch, watch=watch(name))
+        ensure_base(using, name, wanted_arch, watch=watch(using.name))
     return bases.base(name, wanted_arch).image
 
 
