@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # As a shell tells a death by SIGPIPE.
 _READER_GONE = 141
+# What a machine does not let us do with a file. Other trouble with files is a bug.
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -141,8 +143,14 @@ def _as_ours(error: BaseException) -> TsandboxError:
             ours = InvalidInput("the input is nested too deeply")
         case MemoryError():
             ours = TsandboxError("out of memory", hint="fewer parallel jobs need less")
-        case OSError(errno=errno.ENOSPC):
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             ours = NoSpace("the disk is full", hint="`tsandbox cache gc` frees what tsandbox itself keeps")
+        case OSError(errno=number, filename=str() as path) if number in _REFUSED:
+            ours = UsageError(
+                f"{path}: {error.strerror}",
+                hint="is it yours to write? `tsandbox doctor` shows the directories of tsandbox, and TSANDBOX_STATE_DIR"
+                " and TSANDBOX_CACHE_DIR name others",
+            )
         case _:
             ours = TsandboxError(
                 f"internal error: {type(error).__name__}: {error}",

@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from tsandbox.cli.matrix_inputs import DIRECTORY, FILE
-from tsandbox.cli.output import Output, examples, output_options, safe
-from tsandbox.errors import UsageError
+from tsandbox.cli.output import Output, examples, output_options, safe, write_file
 from tsandbox.matrix.merge import gather, read_earlier, report_of, update_durations, write_merged
 from tsandbox.matrix.store import incomplete
 from tsandbox.report import Format, Report, render
@@ -118,11 +117,7 @@ def report(
     if file is None:
         output.data(text)
         return
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}", file=str(file)) from None
+    write_file(file, text)
     if output.json:
         output.answer(**_summary(made), report=str(file))
     output.progress(f"{file}: {wanted}")

@@ -9,7 +9,7 @@ import msgspec
 
 from tsandbox.cli.complete import complete_recipes
 from tsandbox.cli.matrix_inputs import FILE, Wanted, planned, selection_options
-from tsandbox.cli.output import Output, examples, output_options, safe
+from tsandbox.cli.output import Output, examples, output_options, safe, write_file
 from tsandbox.errors import UsageError
 from tsandbox.matrix.model import MatrixPlan, write_matrix_plan
 from tsandbox.report.words import duration, plural
@@ -64,16 +64,8 @@ def plan(
     for warning in made.warnings:
         output.warn(safe(warning))
     if file:
-        _write(file, made)
+        write_file(file, write_matrix_plan(made).decode())
     _show(made, form, output, brief=file is not None)
-
-
-def _write(file: Path, made: MatrixPlan) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(write_matrix_plan(made))
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}", file=str(file)) from None
 
 
 def _show(made: MatrixPlan, form: str, output: Output, *, brief: bool) -> None:

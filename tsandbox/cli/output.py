@@ -6,10 +6,12 @@ stdout holds exactly one object, and everything for people goes to stderr.
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from tsandbox.errors import UsageError
 from tsandbox.printable import escaped, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,6 +69,15 @@ class Output:
 def safe(text: object) -> str:
     """Text that a recipe, a plan or a container wrote, made fit for a terminal."""
     return printable(str(text))
+
+
+def write_file(file: Path, content: str) -> None:
+    """A file that the user named, with the directories that lead to it."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}", file=str(file)) from None
 
 
 def output_options(function: F) -> F:

@@ -8,7 +8,7 @@ import click
 from tsandbox.cli.complete import complete_recipes
 from tsandbox.cli.engines import connected, engine_option, interruptible
 from tsandbox.cli.inputs import catalog_for, choose, chosen_families, recipes_option, sources, target_options
-from tsandbox.cli.output import Output, examples, output_options
+from tsandbox.cli.output import Output, examples, output_options, write_file
 from tsandbox.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(
     if file is None:
         output.data(document)
     else:
-        file.write_text(document, encoding="utf-8")
+        write_file(file, document)
 
 
 def _base(using: "Engine", name: str, arch: str | None, output: Output) -> str | None:

@@ -97,7 +97,7 @@ def _refreshed_epoch() -> str | None:
     path = epoch_file()
     try:
         return str(tomllib.loads(path.read_text(encoding="utf-8"))["epoch"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(

@@ -15,6 +15,10 @@ class CompiledTemplates(FileSystemBytecodeCache):
     def __init__(self) -> None:
         super().__init__(str(settings.cache_dir() / "templates"))
 
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().load_bytecode(bucket)
+
     def dump_bytecode(self, bucket: Bucket) -> None:
         # Where nothing can be kept, templates are compiled each time.
         with suppress(OSError):

@@ -15,7 +15,7 @@ import msgspec
 from tsandbox import settings
 from tsandbox.engine import owner, tiny
 from tsandbox.engine.protocol import ContainerRequest, Engine, EngineFacts
-from tsandbox.errors import EngineUnavailable, TsandboxError
+from tsandbox.errors import EngineUnavailable, UsageError
 
 PROBE_LABEL = "io.tsandbox.probe"
 _IMAGE, _NAME = "localhost/tsandbox-probe:", "tsandbox-probe-"
@@ -128,7 +128,7 @@ def _locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = path.open("w")
     except OSError as error:
-        raise TsandboxError(
+        raise UsageError(
             f"{path.parent}: cannot be written: {error.strerror}",
             hint="set TSANDBOX_STATE_DIR to a directory of your own",
         ) from error

@@ -113,6 +113,8 @@ def test_all_problems_of_a_file_are_told(failing) -> None:  # type: ignore[no-un
         (RecursionError(), 3, "nested too deeply"),
         (MemoryError(), 1, "out of memory"),
         (OSError(28, "No space left on device"), 6, "the disk is full"),
+        (PermissionError(13, "Permission denied", "/place"), 2, "/place: Permission denied"),
+        (FileNotFoundError(2, "No such file or directory", "/place"), 1, "internal error: FileNotFoundError"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )

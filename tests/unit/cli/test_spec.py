@@ -349,3 +349,13 @@ def test_a_name_that_leads_nowhere_stops_no_other_input(run: Run, tmp_path: Path
     assert "no-such-recipe: no such file" in lost["error"]["message"]
     assert "the directory holds no" in empty["error"]["message"]
     assert found["tool"] == "jq"
+
+
+def test_nothing_can_be_kept_and_all_is_shown(tmp_path: Path) -> None:
+    """Neither the state nor the cache directory can be made: below a file there are none."""
+    (tmp_path / "file").touch()
+    places = {f"TSANDBOX_{name}_DIR": str(tmp_path / "file" / name) for name in ("STATE", "CACHE")}
+    command = [sys.executable, "-m", "tsandbox", "spec", str(good(tmp_path, "jq")), "--format", "dockerfile"]
+    done = subprocess.run(command, env={**os.environ, **places}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("FROM ")

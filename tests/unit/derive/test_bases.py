@@ -65,6 +65,14 @@ def test_the_environment_decides_over_a_refresh(monkeypatch: pytest.MonkeyPatch)
     assert bases.epoch() == "2032-01-01"
 
 
+def test_a_state_directory_that_cannot_be_is_one_without_a_refresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TSANDBOX_STATE_DIR", str(tmp_path / "file" / "state"))
+    assert bases.epoch()
+
+
 @pytest.mark.parametrize("text", ["epoch = 'soon'", "not toml", "other = 1"])
 def test_a_damaged_epoch_is_told(text: str) -> None:
     bases.epoch_file().write_text(text)
