@@ -85,6 +85,9 @@ in_root sh /usr/share/tsandbox/packages.sh < var/lib/dpkg/status > usr/share/tsa
 rm -rf tsandbox-packages dev/null
 
 sh "$here/prune.sh" "$root"
+# Packages whose manual lies elsewhere (OpenJDK's) fail to install where these are missing: update-alternatives makes no
+# directories.
+for section in 1 2 3 4 5 6 7 8 9; do mkdir -p "usr/share/man/man$section"; done
 # What differs between two runs, or names this machine.
 rm -rf run/* tmp/* var/tmp/* var/log/* var/cache/ldconfig/* var/cache/apt/*.bin var/cache/debconf/*-old \
   var/lib/dpkg/*-old var/lib/apt/lists/* var/backups/* etc/machine-id etc/hostname etc/resolv.conf etc/.pwd.lock \

@@ -23,22 +23,29 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$rootfs"
 native=$(dpkg --print-architecture)
 
-# Owned directories in these stay (nginx wants /var/log/nginx), their contents do not.
+# Directories in these stay (nginx wants /var/log/nginx), their contents do not.
 volatile='^var/(cache|log)/'
 unwanted='^(root/|usr/share/(man|doc|info|tsandbox)/|etc/apt/|usr/sbin/policy-rc\.d$|var/lib/(apt|dpkg)/|var/backups/)'
 unwanted="$unwanted|^etc/((hostname|hosts|resolv\\.conf|\\.pwd\\.lock|machine-id|ld\\.so\\.cache)\$|(passwd|group|shadow|gshadow|subuid|subgid)-?\$)"
-unwanted="$unwanted|^(\\.dockerenv|var/lib/systemd/random-seed)\$"
+unwanted="$unwanted|^(\\.dockerenv|var/lib/(systemd/random-seed|dbus/machine-id))\$"
 
-# --- Which packages
-awk -v native="$native" -v declared="$*" -f "$here/resolve.awk" /var/lib/dpkg/status > "$work/packages"
-sort -o "$work/packages" "$work/packages"
+# --- Which packages, and what they own
+resolve() {
+  awk -v native="$native" -v declared="$*" -f "$here/resolve.awk" /var/lib/dpkg/status > "$work/packages"
+  sort -o "$work/packages" "$work/packages"
+  while IFS="$(printf '\t')" read -r name arch _; do
+    list=/var/lib/dpkg/info/$name:$arch.list
+    [ -e "$list" ] || list=/var/lib/dpkg/info/$name.list
+    cat "$list"
+  done < "$work/packages" > "$work/theirs"
+}
+resolve "$@"
+# Packages do not name what they need of a system's essential part: some files cannot do without.
+unsaid=$(awk -F '\t' 'NR == FNR { needs[$2] = $1; next } { for (pattern in needs) if ($0 ~ pattern) print needs[pattern] }' \
+  "$here/unsaid.tsv" "$work/theirs" | sort -u)
+[ -z "$unsaid" ] || resolve "$@" $unsaid
 
-# --- Which files
-while IFS="$(printf '\t')" read -r name arch _; do
-  list=/var/lib/dpkg/info/$name:$arch.list
-  [ -e "$list" ] || list=/var/lib/dpkg/info/$name.list
-  cat "$list"
-done < "$work/packages" > "$work/theirs"
+# --- Which other files
 cat /var/lib/dpkg/info/*.list > "$work/owned"
 cd /
 everything() {

@@ -19,20 +19,21 @@ part == "hashes" { hash[$2] = $1; next }
 { what = $2 FS ($2 == "f" ? hash[$1] : $3) }
 runtime[$1] == what { next }
 $1 in theirs { if ($2 == "d" || $1 !~ volatile) take($1, $2); next }
-$1 in owned || $1 ~ volatile || $1 ~ unwanted || ($2 == "l" && $3 ~ undocumented) { next }
+$1 in owned || ($2 != "d" && $1 ~ volatile) || $1 ~ unwanted || ($2 == "l" && $3 ~ undocumented) { next }
 adopted != "" && $1 ~ adopted { take($1, $2); next }
 pristine[$1] == what { if ($2 == "l") left_over[$1] = $3; next }
 { take($1, $2) }
 
 END {
-  # An alternative that was set before the installation (awk is mawk) belongs to the package that it leads to.
+  # An alternative that was set before the installation (awk is mawk) belongs to the package that it leads to, and so
+  # does the name of one that was set anew (gawk changes where /etc/alternatives/awk leads, not /usr/bin/awk).
   do {
     again = 0
     for (path in left_over) {
       target = left_over[path]
       sub(/^\//, "", target)
-      if (target in theirs) {
-        theirs[path] = again = 1
+      if (target in theirs || target in taken) {
+        again = 1
         take(path, "l")
         delete left_over[path]
       }
@@ -40,7 +41,10 @@ END {
   } while (again)
 }
 
-function take(path, kind) { print (kind == "d" ? "d" : "f") FS path }
+function take(path, kind) {
+  taken[path] = 1
+  print (kind == "d" ? "d" : "f") FS path
+}
 
 function real(path,    n, parts, i, prefix) {
   sub(/^\//, "", path)
