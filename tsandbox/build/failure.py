@@ -17,6 +17,8 @@ _ENGINES_WORDS = re.compile(
     r"Error: building at STEP|ERROR: executor failed|executor failed running|------$| > \[|error: failed"
 )
 
+_HEADER = re.compile(r"\s*\[{1,2}[A-Za-z]")
+
 # What the package managers say about a package that they do not know: apt, dnf, zypper, pacman, apk.
 _UNKNOWN_PACKAGE = (
     re.compile(r"E: Unable to locate package (\S+)"),
@@ -103,6 +105,11 @@ _CAUSES = (
         temporary=True,
     ),
     Cause(
+        pattern=r"E: (Version|Release) '.*' for '.*' was not found",
+        message="the archive does not have a package in the version that the recipe asks for",
+        hint="Debian keeps the newest version of each package only: name the package without a version",
+    ),
+    Cause(
         pattern=r"Unable to correct problems|unmet dependencies",
         message="the declared packages do not fit together",
         hint="the lines above name the packages that conflict",
@@ -184,8 +191,23 @@ def _details(step: Step, log: Path) -> list[str]:
 def _places(spec: ContainerSpec, names: Iterable[str]) -> list[str]:
     """Where the recipes ask for these packages."""
     manager = spec.target.package_manager
-    found = [place for name in names for place in spec.origins.get(f"{manager}:{name}", ())]
+    found = [_exact(place, name) for name in names for place in spec.origins.get(f"{manager}:{name}", ())]
     return list(dict.fromkeys(found))
+
+
+def _exact(place: str, name: str) -> str:
+    """A place is that of the step; the line in it that names the package is the one to change."""
+    file, _, number = place.rpartition(":")
+    try:
+        first, lines = int(number), Path(file).read_text(encoding="utf-8").splitlines()
+    except (ValueError, OSError):
+        return place
+    for at, line in enumerate(lines[first - 1 :], first):
+        if at > first and _HEADER.match(line):
+            break
+        if f'"{name}"' in line or f"'{name}'" in line:
+            return f"{file}:{at}"
+    return place
 
 
 def _line(places: list[str]) -> int | None:

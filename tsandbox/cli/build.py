@@ -109,10 +109,15 @@ def _wanted(
 def _one(wanted: "Wanted", options: "BuildOptions", engine: str | None, output: Output) -> int:
     from tsandbox.build import ensure_image
     from tsandbox.cli import build_many
+    from tsandbox.cli.entry import report
 
-    if isinstance(wanted.spec, TsandboxError):
-        raise wanted.spec
-    with interruptible(), build_many.shown(output) as watch:
-        built = ensure_image(chosen_engine(engine), wanted.spec, options, watch=watch(wanted.spec.tool))
-    build_many.tell(wanted.spec, built, output)
+    spec = wanted.spec
+    if isinstance(spec, TsandboxError):
+        raise spec
+    try:
+        with interruptible(), build_many.shown(output) as watch:
+            built = ensure_image(chosen_engine(engine), spec, options, watch=watch(spec.tool))
+    except TsandboxError as error:
+        return report(error, output, tool=spec.tool, target=spec.target)
+    build_many.tell(spec, built, output)
     return 0

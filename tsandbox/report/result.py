@@ -183,7 +183,7 @@ def from_error(error: BaseException, **fields: Any) -> Result:
         status=known.status if known else "error",
         exit_code=known.exit_code if known else 1,
         error=error_record(error),
-        **{"stage": known.stage if known else None, **fields},
+        **{"stage": known.stage if known else None, "log": known.log if known else None, **fields},
     )
 
 

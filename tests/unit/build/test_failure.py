@@ -31,6 +31,7 @@ CAUSES = {
     "  Certificate verification failed: The certificate is NOT trusted.": "certificate is not trusted",
     "Err:1 http://x.example.com InRelease\n  407  Proxy Authentication Required": "proxy wants a password",
     "tsandbox: the shared package jq_1.deb is damaged and was removed": "was damaged",
+    "E: Version '9.9' for 'jq' was not found": "in the version that the recipe asks for",
     "E: Unable to correct problems, you have held broken packages.": "do not fit together",
 }
 
@@ -90,10 +91,16 @@ def test_an_unknown_package_names_the_line_of_the_recipe_and_near_names(spec: Co
         Path("/log"),
         lambda names: {name: ["jq"] for name in names},
     )
-    assert (told.file, told.line) == (spec.source, 5)
-    assert told.message == f"{spec.source}:5: no package is called 'jqq' in Debian and the declared repositories"
+    assert (told.file, told.line) == (spec.source, 7)
+    assert told.message == f"{spec.source}:7: no package is called 'jqq' in Debian and the declared repositories"
     assert told.hint == "jqq: did you mean jq?"
     assert told.details == ("step 4/5: RUN apt-get install -- jqq", "E: Unable to locate package jqq", "log: /log")
+
+
+def test_where_the_recipe_cannot_be_read_any_more_the_step_is_named(spec: ContainerSpec) -> None:
+    Path(spec.source).unlink()
+    told = explain(BuildFailed("x"), step("E: Unable to locate package jqq"), spec, Path("/log"), nobody)
+    assert told.line == 5
 
 
 def test_a_package_is_not_unknown_when_the_index_could_not_be_had(spec: ContainerSpec) -> None:
