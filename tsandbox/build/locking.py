@@ -4,7 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tsandbox import settings
@@ -16,9 +16,8 @@ _POLL = 0.05
 @contextmanager
 def locked(name: str, *, timeout: float | None = None, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold the lock `name`; `on_wait` is called once when somebody else has it."""
-    directory = settings.state_dir() / "locks"
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = directory / f"{name}.lock"
+    path = _directory() / f"{name}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = _acquire(path, None if timeout is None else time.monotonic() + timeout, on_wait)
     try:
         yield
@@ -26,6 +25,22 @@ def locked(name: str, *, timeout: float | None = None, on_wait: Callable[[], Non
         # Removed while it is held: whoever waits for the removed file notices in `_is_current`.
         path.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def sweep() -> None:
+    """Remove the files of locks whose holders were killed; one that is held stays."""
+    for path in _directory().glob("*.lock"):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                if _try(descriptor) and _is_current(descriptor, path):
+                    path.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _directory() -> Path:
+    return settings.state_dir() / "locks"
 
 
 def _acquire(path: Path, deadline: float | None, on_wait: Callable[[], None] | None) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tsandbox import settings
+from tsandbox.build import locking
 from tsandbox.build.image import UNFINISHED
 from tsandbox.derive import ImageDefinition
 from tsandbox.engine import orphans, process
@@ -49,6 +50,7 @@ def workplace(engine: Engine) -> Iterator[Workplace]:
 
 def reap(engine: Engine) -> None:
     """Clean up after builds on this engine whose process is gone."""
+    locking.sweep()
     try:
         entries = list(_directory().iterdir())
     except FileNotFoundError:

@@ -56,8 +56,12 @@ def _note_once(engine: "Engine") -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """TERM and HUP end a command as Ctrl-C does: what runs, in any thread, is stopped and removed."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    """TERM and HUP end a command as Ctrl-C does: what runs, in any thread, is stopped and removed.
+
+    Unless whoever started us had them ignored, as `nohup` does.
+    """
+    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in heard}
     try:
         yield
     except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tsandbox import settings
-from tsandbox.build.locking import locked
+from tsandbox.build.locking import locked, sweep
 from tsandbox.errors import TimedOut
 
 
@@ -75,3 +75,11 @@ def test_an_error_inside_releases() -> None:
         raise KeyError
     with locked("failing", timeout=0):
         pass
+
+
+def test_what_a_killed_holder_left_is_swept_away_and_what_is_held_is_not() -> None:
+    with locked("held"):
+        left = settings.state_dir() / "locks" / "left.lock"
+        left.touch()
+        sweep()
+        assert [path.name for path in lock_files()] == ["held.lock"]
