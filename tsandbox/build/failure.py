@@ -140,6 +140,7 @@ def explain(
     output = "\n".join(step.tail)
     cause = cause_of(output)
     if isinstance(failed, EngineUnavailable) and cause is None:
+        failed.details = (*failed.details[:1], *_details(step, log))
         return failed
     unknown = unknown_packages(output)
     # A package is not unknown when the index could not be had.

@@ -43,9 +43,12 @@ UNREACHABLE = Complaint(
     r"transport is closing|broken pipe",
     error=EngineNotRunning,
     message="the engine does not answer",
-    hint="start it: `systemctl start docker` (or `systemctl --user start podman.socket` for a podman service), "
-    "and check DOCKER_HOST or CONTAINER_HOST",
+    hint="see `tsandbox doctor`",
 )
+_START = {
+    "docker": "start it: `sudo systemctl start docker`, and check DOCKER_HOST and the docker context",
+    "podman": "start its service: `systemctl --user start podman.socket`; without CONTAINER_HOST podman needs none",
+}
 # A builder looks in a registry for a base that it does not have; in words of its own, which no step prints.
 BASE_GONE = Complaint(
     pattern=r"llb definition: failed to do request|llb definition: .*: not found|failed to resolve source metadata|"
@@ -157,10 +160,12 @@ def find(text: str, complaints: Iterable[Complaint]) -> Complaint | None:
 
 
 def as_error(engine: str, complaint: Complaint, failed: CommandFailed, *, answered: bool, doing: str) -> TsandboxError:
-    if complaint in {UNREACHABLE, HUNG_UP} and answered:
+    gone = complaint in {UNREACHABLE, HUNG_UP}
+    hint = _START.get(engine, complaint.hint) if gone else complaint.hint
+    if gone and answered:
         return EngineLost(
             f"{engine}: {doing}: the engine stopped answering",
-            hint=f"it worked a moment ago; see its log, then run the same command again. {complaint.hint}",
+            hint=f"it worked a moment ago; see its log, then run the same command again. If it is gone, {hint}",
             details=failed.details,
         )
-    return complaint.error(f"{engine}: {doing}: {complaint.message}", hint=complaint.hint, details=failed.details)
+    return complaint.error(f"{engine}: {doing}: {complaint.message}", hint=hint, details=failed.details)

@@ -21,6 +21,7 @@ from tsandbox.printable import one_line
 from tsandbox.runner.undisturbed import undisturbed
 
 TAIL_LINES = 20
+_LONGEST_WORD = 300
 # A daemon that a command leaves behind may hold its pipes open; after the command's end we stop listening.
 _LINGER = 0.5
 _TERM_GRACE = 3.0
@@ -296,7 +297,12 @@ def _environment(env: Mapping[str, str | None] | None, secret_env: Mapping[str, 
 def _shown(argv: Sequence[str], env: Mapping[str, str | None] | None, secret_env: Mapping[str, str] | None) -> str:
     added = [f"{key}={shlex.quote(value)}" for key, value in (env or {}).items() if value is not None]
     hidden = [f"{key}=..." for key in (secret_env or {})]
-    return one_line(" ".join([*added, *hidden, shlex.join(argv)]))
+    return one_line(" ".join([*added, *hidden, shlex.join(map(_shortened, argv))]))
+
+
+def _shortened(word: str) -> str:
+    """A label can hold a whole Dockerfile: nobody reads on behind it."""
+    return word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…"
 
 
 def _signal_name(number: int) -> str:

@@ -116,8 +116,9 @@ def test_a_full_disk_is_an_error_of_its_own(spec: ContainerSpec) -> None:
 
 
 def test_a_lost_engine_stays_a_lost_engine(spec: ContainerSpec) -> None:
-    lost = EngineLost("podman: gone")
+    lost = EngineLost("podman: gone", details=["$ podman build", "(Reading database ... 5%"])
     assert explain(lost, step("Setting up jq"), spec, Path("/log"), nobody) is lost
+    assert lost.details == ("$ podman build", "step 4/5: RUN apt-get install -- jqq", "Setting up jq", "log: /log")
 
 
 def test_before_any_step_the_engine_has_the_word(spec: ContainerSpec) -> None:

@@ -75,7 +75,8 @@ COMPLAINTS = [
 
 @pytest.mark.parametrize(("output", "kind", "hint"), COMPLAINTS, ids=[line[:40] for line, _, _ in COMPLAINTS])
 def test_a_complaint_is_an_error_of_its_own_with_a_fix(output: str, kind: type[TsandboxError], hint: str) -> None:
-    error = diagnose.explain("docker", failed(output), answered=False, doing="first contact")
+    engine = "podman" if "Podman" in output else "docker"
+    error = diagnose.explain(engine, failed(output), answered=False, doing="first contact")
     assert type(error) is kind
     assert hint in (error.hint or "")
     assert "first contact" in error.message
