@@ -24,13 +24,18 @@ class Described(Struct, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-def described(archive: Path) -> Described:
-    """Raises unless every blob has the content that its name promises, and there is exactly one image."""
+def described(archive: Path, shown: str) -> Described:
+    """Raises unless every blob has the content that its name promises, and there is exactly one image.
+
+    `shown` is what the user calls the archive.
+    """
     try:
         with tarfile.open(archive, "r:") as tar:
-            return _described(tar, archive.name)
-    except (tarfile.TarError, msgspec.MsgspecError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
-        raise _refused(archive.name, f"not an OCI archive: {error}") from error
+            return _described(tar, shown)
+    except KeyError as error:
+        raise _refused(shown, f"not an OCI archive: it has no {error.args[0]}") from error
+    except (tarfile.TarError, msgspec.MsgspecError, TypeError, AttributeError, UnicodeDecodeError) as error:
+        raise _refused(shown, f"not an OCI archive: {error}") from error
 
 
 def _described(tar: tarfile.TarFile, name: str) -> Described:

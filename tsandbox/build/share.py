@@ -93,7 +93,9 @@ def read_sums(directory: Path) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"{path}: cannot be read: {error}", file=str(path), hint="tsandbox cache export writes it"
+            f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}",
+            file=str(path),
+            hint="tsandbox cache export writes it",
         ) from error
     matches = [_SUM_LINE.fullmatch(line) for line in lines]
     if not lines or not all(matches):
@@ -165,7 +167,7 @@ def _import_one(engine: Engine, wanted: Exported, directory: Path, sums: dict[st
         archive = place.directory / "image.oci.tar"
         if _copy(source, archive) != wanted.sha256:
             raise _tampered(source)
-        about = described(archive)
+        about = described(archive, str(source))
         _check_claims(wanted, about, source)
         loaded = engine.load(archive)
         engine.tag(loaded.id, tag_of(wanted.key))

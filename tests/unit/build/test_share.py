@@ -45,7 +45,7 @@ def _digest(path: str) -> str:
 
 
 def test_a_sound_archive_tells_what_it_holds(tmp_path: Path) -> None:
-    about = described(archive(tmp_path / "a.tar"))
+    about = described(archive(tmp_path / "a.tar"), "jq.oci.tar")
     assert (about.name, about.arch, about.labels) == ("n:1", "amd64", {"a": "b"})
 
 
@@ -55,14 +55,14 @@ def test_a_sound_archive_tells_what_it_holds(tmp_path: Path) -> None:
 )
 def test_an_unsound_archive_is_refused(changes: dict[str, bool | int], told: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=told):
-        described(archive(tmp_path / "a.tar", **changes))  # type: ignore[arg-type]
+        described(archive(tmp_path / "a.tar", **changes), "jq.oci.tar")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("content", [b"", b"no tar", b"\0" * 10240])
 def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(content)
-    with pytest.raises(InvalidInput, match="not an OCI archive"):
-        described(tmp_path / "a.tar")
+    with pytest.raises(InvalidInput, match="jq.oci.tar: not an OCI archive"):
+        described(tmp_path / "a.tar", "jq.oci.tar")
 
 
 @pytest.mark.parametrize(

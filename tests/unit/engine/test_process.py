@@ -101,7 +101,7 @@ def test_a_failure_shows_the_command_to_run_again_and_the_tail_of_the_output() -
 
 def test_a_word_of_many_lines_is_shown_by_its_beginning() -> None:
     with pytest.raises(process.CommandFailed) as caught:
-        process.run(python("import sys; sys.exit(3)") + ["FROM x " * 1000, "the end"])
+        process.run([*python("import sys; sys.exit(3)"), "FROM x " * 1000, "the end"])
     assert len(caught.value.command) < 1000
     assert "…' 'the end'" in caught.value.command
 
