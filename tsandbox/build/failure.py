@@ -82,10 +82,16 @@ _CAUSES = (
         hint="has the publisher changed its key? Compare with the publisher's page before you change key_sha256",
     ),
     Cause(
+        pattern=r"BADSIG|signatures were invalid",
+        message="a package index was changed after it was signed",
+        hint="a mirror or proxy on the way damages or changes it: choose another mirror with TSANDBOX_APT_MIRROR",
+    ),
+    Cause(
         pattern=r"NO_PUBKEY|public key is not available|is not signed|signatures couldn't be verified|"
         r"GPG check FAILED|Signature verification failed|unknown trust|UNTRUSTED signature",
-        message="a repository is not signed with the key that the recipe names",
-        hint="key_url must name the key that signs this suite",
+        message="a repository is not signed with the key that belongs to it",
+        hint="key_url of a declared repository must name the key that signs its suite; if it is Debian's own, the "
+        "mirror is not what it should be: choose another with TSANDBOX_APT_MIRROR",
     ),
     Cause(
         pattern=r"does not have a Release file|404 +Not Found.*Release|Unable to find expected entry",

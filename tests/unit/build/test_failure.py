@@ -22,6 +22,7 @@ CAUSES = {
     "dpkg: error processing archive: No space left on device": "disk is full",
     "E: You don't have enough free space in /var/cache/apt/archives/.": "disk is full",
     "W: GPG error: https://example.com stable InRelease: NO_PUBKEY 1234": "not signed with the key",
+    "W: GPG error: https://m.example.com x InRelease: The following signatures were invalid: BADSIG 1": "was changed",
     "E: The repository 'https://example.com stable InRelease' is not signed.": "not signed with the key",
     "E: Failed to fetch https://example.com/key.asc  Hash Sum mismatch": "sha256 differs",
     "sha256sum: WARNING: 1 computed checksum did NOT match": "sha256 differs",

@@ -61,7 +61,7 @@ def test_an_unsound_archive_is_refused(changes: dict[str, bool | int], told: str
 @pytest.mark.parametrize("content", [b"", b"no tar", b"\0" * 10240])
 def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(content)
-    with pytest.raises(InvalidInput, match="jq.oci.tar: not an OCI archive"):
+    with pytest.raises(InvalidInput, match=r"jq\.oci\.tar: not an OCI archive"):
         described(tmp_path / "a.tar", "jq.oci.tar")
 
 
