@@ -16,12 +16,14 @@ from tsandbox.derive import bases
 from tsandbox.derive.bases import Definition
 from tsandbox.engine import orphans, process
 from tsandbox.engine.protocol import Engine
-from tsandbox.errors import BuildFailed
+from tsandbox.errors import BuildFailed, NoSpace
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _TOOLS = ("apt-get", "dpkg-deb", "tar", "find", "sha256sum", "awk")
 # A slow mirror is slow, but one that needs an hour for 60 MB is not there.
 _TIMEOUT = 3600.0
+# What making a base takes up on the way: measured, and half as much again.
+_MEGABYTES = {"runtime": 75, "builder": 275}
 
 
 def make_base(engine: Engine, made_from: Definition, place: Workplace, watch: Watch | None = None) -> Path:
@@ -90,6 +92,7 @@ def base_error(made_from: Definition, failed: process.CommandFailed) -> BuildFai
 
 
 def _make_here(made_from: Definition, work: Path, watch: Watch | None) -> Path:
+    _require_room(made_from, work)
     env = environment(made_from) | orphans.mark(work)
     secret = mirror_environment()
     if bundle := ca_bundle():
@@ -99,6 +102,16 @@ def _make_here(made_from: Definition, work: Path, watch: Watch | None) -> Path:
         wrapped = AS_ROOT if made_from.name == "builder" and os.geteuid() and argv[1].endswith("builder.sh") else ()
         run_step([*wrapped, *argv], made_from, env, secret)
     return work / "base.tar"
+
+
+def _require_room(made_from: Definition, work: Path) -> None:
+    """Asked before, for apt waits on a full disk for minutes, and does not say what for."""
+    free, needed = shutil.disk_usage(work).free // 10**6, _MEGABYTES[made_from.name]
+    if free < needed:
+        raise NoSpace(
+            f"making the base {made_from.name} takes {needed} MB, and {settings.state_dir()} has room for {free} MB",
+            hint="free space with `tsandbox cache gc --older-than 7d`, or set TSANDBOX_STATE_DIR to a larger place",
+        )
 
 
 def _told(made_from: Definition) -> Iterator[str]:

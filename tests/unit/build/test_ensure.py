@@ -1,14 +1,19 @@
 """What decides between a hit, a build and a refusal; no engine is asked."""
 
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
 import click
 import pytest
 
+from tsandbox.build import make_base
 from tsandbox.build.ensure import BuildOptions, oldest_useful, refuse_blocked
 from tsandbox.build.make_base import environment, epoch_seconds, steps
 from tsandbox.build.refresh import move_epoch
 from tsandbox.cli.quantities import duration, size
 from tsandbox.derive import Blocker, ContainerSpec, bases, derive
-from tsandbox.errors import InvalidInput, NotSupported
+from tsandbox.errors import InvalidInput, NoSpace, NotSupported
 from tsandbox.plan import Catalog, load, select
 from tsandbox.recipe import Recipe, linux
 
@@ -58,6 +63,12 @@ def test_a_base_is_made_by_two_scripts_that_know_no_mirror() -> None:
     assert env["SECURITY"] == "trixie-security"
     assert "MIRROR" not in env
     assert env["SOURCE_DATE_EPOCH"] == str(epoch_seconds(made_from.epoch))
+
+
+def test_a_base_is_not_begun_where_it_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=30 * 10**6))
+    with pytest.raises(NoSpace, match=r"takes 275 MB, and .* has room for 30 MB"):
+        make_base._make_here(bases.definition("builder", "amd64"), tmp_path, None)
 
 
 @pytest.mark.parametrize(("epoch", "seconds"), [("2001-01-01", 978307200), ("2001-01-01T00:00:01Z", 978307201)])

@@ -3,9 +3,17 @@
 from collections.abc import Iterator
 from typing import Literal
 
+from tsandbox import settings
 from tsandbox.build.doctor.check import Check, Remedy
 from tsandbox.engine import Engine, EngineFacts, cgroup, connect, docker_host, podman_host, probe
-from tsandbox.errors import EngineLost, EngineNotInstalled, EngineNotRunning, EnginePermission, TsandboxError
+from tsandbox.errors import (
+    EngineLost,
+    EngineNotInstalled,
+    EngineNotRunning,
+    EnginePermission,
+    EngineUnavailable,
+    TsandboxError,
+)
 
 Name = Literal["podman", "docker"]
 _OLDEST = {"podman": podman_host.OLDEST, "docker": docker_host.OLDEST}
@@ -19,6 +27,12 @@ def open_engine(name: Name) -> Engine | TsandboxError:
         return connect(name, fresh=True)
     except TsandboxError as error:
         return error
+    except OSError as error:
+        # What a probe finds out is written down: a full disk is told, not the end of the examination.
+        return EngineUnavailable(
+            f"{name} could not be tried: {error.filename or settings.state_dir()}: {error.strerror}",
+            hint="make room there, or set TSANDBOX_STATE_DIR to another directory",
+        )
 
 
 def unusable(name: Name, error: TsandboxError, *, needed: bool) -> Check:

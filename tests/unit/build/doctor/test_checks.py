@@ -1,5 +1,6 @@
 """The checks that need no engine, and how each finding of an engine is judged."""
 
+import errno
 import resource
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from tsandbox.build.doctor.check import Check
 from tsandbox.build.doctor.fix import fix
 from tsandbox.derive import bases
 from tsandbox.engine.protocol import EngineFacts
-from tsandbox.errors import EngineNotInstalled, EngineNotRunning, EnginePermission
+from tsandbox.errors import EngineNotInstalled, EngineNotRunning, EnginePermission, TsandboxError
 
 FACTS = EngineFacts(
     name="podman", version="4.3.1", api="4.3.1", rootless=True, storage_driver="overlay", storage_root="/x",
@@ -32,6 +33,18 @@ def plain_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def having(**changes: object) -> EngineFacts:
     return msgspec.structs.replace(FACTS, **changes)
+
+
+def test_an_engine_that_cannot_be_tried_for_want_of_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: str, *, fresh: bool) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/state/engine")
+
+    monkeypatch.setattr(engines, "connect", full)
+    error = engines.open_engine("podman")
+    assert isinstance(error, TsandboxError)
+    assert engines.unusable("podman", error, needed=True).found == (
+        "podman could not be tried: /state/engine: No space left on device"
+    )
 
 
 def test_limits_that_hold_are_named() -> None:
