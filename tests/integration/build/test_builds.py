@@ -95,7 +95,7 @@ def test_a_package_that_does_not_exist(cli: Cli, recipe: WriteRecipe) -> None:
     result = json.loads(cli("build", path, "--json", code=6).stdout)
     error = result["error"]
     assert error["type"] == "BuildFailed"
-    assert (error["file"], error["line"]) == (str(path), 4)
+    assert (error["file"], error["line"]) == (str(path), 6)
     assert "no package is called 'jqq'" in error["message"]
     assert "did you mean jq" in error["hint"]
     assert any("Unable to locate package jqq" in line for line in error["details"])

@@ -73,7 +73,7 @@ def test_a_package_is_installed_by_the_familys_own_manager(family: str, podman: 
     assert left == ""
     with pytest.raises(BuildFailed, match="no package is called 'greetink'") as raised:
         ensure_image(podman, _spec(family, "greetink", tmp_path))
-    assert raised.value.line == 4
+    assert raised.value.line == 6
 
 
 def _spec(family: str, package: str, directory: Path) -> ContainerSpec:
