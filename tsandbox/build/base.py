@@ -3,6 +3,7 @@
 import shutil
 import tarfile
 import time
+from itertools import product
 from pathlib import Path
 
 from tsandbox import __version__, settings
@@ -15,6 +16,7 @@ from tsandbox.derive import bases
 from tsandbox.derive.bases import Base, Definition
 from tsandbox.engine.protocol import Engine, Image
 from tsandbox.errors import BuildFailed, EngineUnavailable, TsandboxError
+from tsandbox.recipe.target import ARCHES
 
 DIGEST = "io.tsandbox.base.digest"
 NAME = "io.tsandbox.base.name"
@@ -46,6 +48,12 @@ def archives_dir() -> Path:
 
 def archive_of(name: str, digest: str) -> Path:
     return archives_dir() / f"{name}-{digest.removeprefix('sha256:')}.tar"
+
+
+def current_archives() -> set[Path]:
+    """Where the bases of today's definition and epoch are kept, for all suites and architectures."""
+    wanted = (bases.base(*which) for which in product(bases.MADE_HERE, ARCHES, bases.suites()))
+    return {archive_of(one.name, one.digest) for one in wanted}
 
 
 def made_bases(engine: Engine) -> list[Image]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -97,13 +98,27 @@ def _remove(engine: Engine, tag: str) -> str | None:
 
 
 def _old_files(older_than: float, dry_run: bool) -> list[Removal]:
-    """Fetched packages that no build has taken for so long."""
+    """Fetched packages that no build has taken for so long, and archives of bases that nothing would make again."""
     before = time.time() - older_than
-    old = [path for path in host.packages_dir().glob("*.deb") if path.stat().st_mtime < before]
-    if not old:
-        return []
-    size = sum(path.stat().st_size for path in old)
-    for path in old if not dry_run else ():
+    kinds = {
+        "fetched packages": set(host.packages_dir().glob("*.deb")),
+        "archives of bases": set(base.archives_dir().glob("*.tar")) - base.current_archives(),
+    }
+    removed = []
+    for what, paths in kinds.items():
+        if old := _sizes(paths, before):
+            removed.append(Removal(what=f"{len(old)} {what}", tool="", size=sum(old.values()), why="old"))
+            for path in old if not dry_run else ():
+                path.unlink(missing_ok=True)
+    return removed
+
+
+def _sizes(paths: Collection[Path], before: float) -> dict[Path, int]:
+    """Of those that were last changed before a moment; another process may remove one meanwhile."""
+    found = {}
+    for path in paths:
         with suppress(FileNotFoundError):
-            path.unlink()
-    return [Removal(what=f"{len(old)} fetched packages", tool="", size=size, why="old")]
+            about = path.stat()
+            if about.st_mtime < before:
+                found[path] = about.st_size
+    return found

@@ -1,15 +1,16 @@
 """Which image is meant, why one is missed, and what goes first."""
 
+import os
 import time
 
 import msgspec
 import pytest
 
-from tsandbox.build import collect, made, used
+from tsandbox.build import base, collect, host, made, used
 from tsandbox.build.cache import Entry, choose, differences, entries
 from tsandbox.build.image import KEY, PREIMAGE, TOOL, find, tag_in
 from tsandbox.build.verify import faults, verify
-from tsandbox.derive import ImageDefinition
+from tsandbox.derive import ImageDefinition, bases
 from tsandbox.derive.key import Preimage, tag_of
 from tsandbox.engine.protocol import Image
 from tsandbox.errors import UsageError
@@ -158,3 +159,22 @@ def test_last_use_is_remembered_by_engine_and_its_loss_is_no_error() -> None:
     used.forget("podman", key("a"))
     used.forget("podman", key("a"))
     assert used.last_use("podman", key("a")) is None
+
+
+def test_old_packages_and_archives_of_bases_that_nothing_needs_go() -> None:
+    kept, old = (
+        base.archive_of("runtime", bases.base("runtime", "arm64", "trixie").digest),
+        base.archive_of("runtime", "1"),
+    )
+    package = host.packages_dir() / "jq_1_amd64.deb"
+    for path in (kept, old, package):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"12345")
+        os.utime(path, (0, 0))
+    engine = FakeEngine()
+    for dry_run in (True, False):
+        removed = collect.collect(engine, collect.Limits(older_than=DAY), dry_run=dry_run)
+        assert [(each.what, each.size) for each in removed] == [("1 fetched packages", 5), ("1 archives of bases", 5)]
+        assert old.exists() == dry_run
+    assert kept.exists()
+    assert not package.exists()
