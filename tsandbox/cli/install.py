@@ -1,16 +1,13 @@
 """`tsandbox install`: prove a recipe in a sandbox, or install it on this host."""
 
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
 from tsandbox.cli.complete import complete_recipes
+from tsandbox.cli.engines import chosen_engine, interruptible
 from tsandbox.cli.entry import report
 from tsandbox.cli.inputs import Chosen, catalog_for, choose, chosen_families, recipes_option, sources, target_options
 from tsandbox.cli.install_consent import ask
@@ -99,7 +96,7 @@ def command(
     name = _one_input(recipe, plan_file)
     if shell_on_fail and output.json:
         raise UsageError("--shell-on-fail needs a terminal, and --json is for programs", hint="use one of them")
-    with signals_raise():
+    with interruptible():
         if not sandbox:
             only_for_sandbox(
                 families=families,
@@ -139,7 +136,6 @@ def in_sandbox(
     capsule: Path | None = None,
 ) -> int:
     """Prove it, tell what came of it, and return the exit code."""
-    from tsandbox.cli.engines import chosen_engine
     from tsandbox.cli.install_summary import summary
     from tsandbox.cli.live import watching
     from tsandbox.sandbox import prove
@@ -241,18 +237,3 @@ def _single(name: str, catalog: "Catalog") -> "Source":
         raise UsageError(f"{name}: one recipe is installed at a time", hint="`tsandbox matrix run` proves a directory")
     [found] = sources([name], catalog)
     return found
-
-
-@contextmanager
-def signals_raise() -> Iterator[None]:
-    """A polite request to end is treated like Ctrl-C: what runs is stopped and removed first."""
-
-    def stop(_: int, __: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

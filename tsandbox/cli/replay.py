@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
+from tsandbox.cli.engines import interruptible
 from tsandbox.cli.inputs import Chosen
-from tsandbox.cli.install import in_sandbox, signals_raise
+from tsandbox.cli.install import in_sandbox
 from tsandbox.cli.install_consent import ask
 from tsandbox.cli.install_options import environment
 from tsandbox.cli.output import Output, examples, output_options, safe
@@ -33,7 +34,7 @@ def command(output: Output, capsule: Path, engine: str | None, env: tuple[str, .
     from tsandbox.derive import define_image, derive
     from tsandbox.sandbox.capsule import read
 
-    with signals_raise():
+    with interruptible():
         held = read(capsule)
         about = held.about
         agreed = ask(held.plan, yes=yes, output=output)

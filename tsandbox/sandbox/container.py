@@ -244,7 +244,10 @@ def written(directory: Path) -> int | None:
 
 @contextmanager
 def _signals(stop: threading.Event) -> Iterator[None]:
-    """Signals set `stop` while a container runs: killing the container ends everything else in good order."""
+    """Signals set `stop` while a container runs: killing the container ends everything else in good order.
+
+    One that whoever started us had ignored, as `nohup` does, stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -252,7 +255,8 @@ def _signals(stop: threading.Event) -> Iterator[None]:
     def note(_: int, __: FrameType | None) -> None:
         stop.set()
 
-    before = {number: signal.signal(number, note) for number in _SIGNALS}
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in heard}
     try:
         yield
     finally:

@@ -39,10 +39,11 @@ def sleeper(tmp_path: Path) -> tuple[Path, str]:
 
 
 def started(
-    recipe: Path, engine: Engine, label: str, *more: str, env: dict[str, str] | None = None
+    recipe: Path, engine: Engine, label: str, *more: str, env: dict[str, str] | None = None, under: tuple[str, ...] = ()
 ) -> subprocess.Popen[str]:
     """`install` of the sleeper, when its step runs."""
-    argv = [sys.executable, "-m", "tsandbox", "install", recipe, "--sandbox", "--json", "--yes", "--verbose", *more]
+    install = (sys.executable, "-m", "tsandbox", "install", recipe, "--sandbox", "--json", "--yes", "--verbose", *more)
+    argv = [*under, *install]
     child = subprocess.Popen(
         argv,
         env={**os.environ, "TSANDBOX_ENGINE": engine.name, **(env or {})},
@@ -72,6 +73,15 @@ def test_a_signal_removes_the_container_and_ends_with_130(
     result = json.loads(told)
     assert (result["exit_code"], result["error"]["type"], result["stage"]) == (130, "Interrupted", "install")
     assert engine.containers(label) == []
+
+
+@pytest.mark.engine
+def test_a_run_under_nohup_outlives_its_terminal(podman: Engine, sleeper: tuple[Path, str]) -> None:
+    recipe, label = sleeper
+    with started(recipe, podman, label, "--timeout", "3", under=("nohup",)) as child:
+        child.send_signal(signal.SIGHUP)
+        told, _ = child.communicate(timeout=120)
+    assert (child.returncode, json.loads(told)["status"]) == (9, "timeout")
 
 
 def arguments_of_all_processes() -> list[bytes]:
