@@ -2,8 +2,11 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 
 import pytest
@@ -78,23 +81,27 @@ def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "is too large" in refused("/dev/zero")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything; the same error is raised by hand below")
-def test_a_file_without_permission(tmp_path: Path) -> None:
-    path = tmp_path / "x.toml"
-    path.write_bytes(RECIPE)
-    path.chmod(0)
-    assert "cannot be read: Permission denied" in refused(path)
+@contextmanager
+def as_an_ordinary_user() -> Iterator[None]:
+    """Root reads everything, and so becomes somebody else for a while."""
+    me = os.geteuid()
+    if me == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(me)
 
 
-def test_a_file_that_the_system_refuses_to_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.toml"
-    path.write_bytes(RECIPE)
-
-    def deny(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", deny)
-    assert refused(path) == f"{path}: cannot be read: Permission denied"
+def test_a_file_without_permission() -> None:
+    # Not in pytest's own directory, which nobody else may look into.
+    with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        path = Path(directory, "x.toml")
+        path.write_bytes(RECIPE)
+        path.chmod(0)
+        with as_an_ordinary_user():
+            assert refused(path) == f"{path}: cannot be read: Permission denied"
 
 
 def test_a_recipe_where_a_plan_is_needed_and_the_reverse(tmp_path: Path) -> None:
