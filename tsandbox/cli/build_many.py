@@ -35,10 +35,7 @@ def build_all(engine: Engine, wanted: list[Wanted], options: BuildOptions, jobs:
     results = [_result(each, outcomes[i]) for i, each in enumerate(wanted)]
     code = _exit_code(results)
     if output.json:
-        import msgspec
-
-        whole = {"schema": 1, "status": "passed" if code == 0 else "failed", "exit_code": code, "results": results}
-        output.data(msgspec.json.encode(whole) + b"\n")
+        output.answer(code, stage="build", results=results)
     _summary(results, output)
     return code
 

@@ -1,7 +1,7 @@
 """`tsandbox doctor`: what this machine has and lacks."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -57,26 +57,15 @@ def command(ctx: click.Context, wants_fix: bool, engine: str | None) -> None:
 
 
 def _as_json(output: Output, found: "Examination", fixed: list[str]) -> None:
-    import msgspec
+    from tsandbox.report.result import error_record
 
-    answer: dict[str, Any] = {
-        "schema": 1,
-        "status": "passed" if found.sound else "failed",
-        "exit_code": 0 if found.sound else EngineUnavailable.exit_code,
-        "engine": found.engine,
-        "checks": found.checks,
-        "fixed": fixed,
-        "error": None,
-    }
-    if found.error:
-        answer["error"] = {
-            "type": type(found.error).__name__,
-            "message": found.error.message,
-            "hint": found.error.hint,
-            "file": None,
-            "line": None,
-        }
-    output.data(msgspec.json.encode(answer) + b"\n")
+    output.answer(
+        0 if found.sound else EngineUnavailable.exit_code,
+        engine=found.engine,
+        checks=found.checks,
+        fixed=fixed,
+        error=error_record(found.error) if found.error else None,
+    )
 
 
 def _as_text(output: Output, found: "Examination", fixed: list[str], *, wants_fix: bool) -> None:
