@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tsandbox.build.image import BuiltImage, find, is_hit, labels
-from tsandbox.build.known_keys import known_key, remember_key
 from tsandbox.build.locking import locked
 from tsandbox.build.logs import log_file
 from tsandbox.build.made import note_made
@@ -18,6 +17,7 @@ from tsandbox.build.used import note_use
 from tsandbox.build.workplace import Workplace, reap, workplace, write_context
 from tsandbox.derive import ContainerSpec, ImageDefinition
 from tsandbox.derive.key import tag_of
+from tsandbox.derive.known_keys import key_of, remember_key
 from tsandbox.engine.protocol import BuildRequest, Engine, Image
 from tsandbox.errors import (
     BuildFailed,
@@ -51,7 +51,7 @@ def ensure_image(
     """The image that `spec` describes."""
     begun = time.time()
     refuse_blocked(spec)
-    key = known_key(spec) or remember_key(spec).key
+    key = key_of(spec)
     not_before = oldest_useful(options, begun)
     reap(engine)
     image = find(engine, key, not_before=not_before)

@@ -130,7 +130,7 @@ def _failed(error: TsandboxError, loaded: Recipe | Plan | None, target: Target |
 def _show(spec: "ContainerSpec", form: str, output: Output, *, many: bool) -> None:
     import msgspec
 
-    from tsandbox.derive import render, spec_object
+    from tsandbox.derive import image_key, render, spec_object
 
     if form == "json":
         data = msgspec.json.encode(spec_object(spec))
@@ -144,5 +144,7 @@ def _show(spec: "ContainerSpec", form: str, output: Output, *, many: bool) -> No
         output.data(as_toml(spec, many=many))
     else:
         from tsandbox.cli.spec_text import as_text
+        from tsandbox.derive.known_keys import key_of
 
-        output.say(as_text(spec) + ("\n" if many else ""))
+        # Of one recipe the key is often known; of many it is computed sooner than looked up.
+        output.say(as_text(spec, image_key(spec)) + "\n" if many else as_text(spec, key_of(spec)))

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from tsandbox.cli.output import safe
-from tsandbox.derive import ContainerSpec, define_image, spec_object
+from tsandbox.derive import ContainerSpec, spec_object
 from tsandbox.derive.context import apt_place
+from tsandbox.derive.key import tag_of
 from tsandbox.derive.present import limits_object
 from tsandbox.printable import escaped
 from tsandbox.recipe.actions import AptRepo, Repository
@@ -19,10 +20,10 @@ _WIDTH = 72
 _PLACES = 2
 
 
-def as_text(spec: ContainerSpec) -> str:
+def as_text(spec: ContainerSpec, key: str) -> str:
     version = f" {spec.version}" if spec.version else ""
     head = f"{click.style(safe(spec.tool + version), bold=True)}  {safe(spec.source)}"
-    return "\n".join([head, *(_line(label, text) for label, text in _rows(spec))])
+    return "\n".join([head, *(_line(label, text) for label, text in _rows(spec, key))])
 
 
 def as_toml(spec: ContainerSpec, *, many: bool) -> str:
@@ -33,7 +34,7 @@ def as_toml(spec: ContainerSpec, *, many: bool) -> str:
     return escaped(tomli_w.dumps({"spec": [table]}) + "\n" if many else tomli_w.dumps(table))
 
 
-def _rows(spec: ContainerSpec) -> Iterator[tuple[str, str]]:
+def _rows(spec: ContainerSpec, key: str) -> Iterator[tuple[str, str]]:
     yield "target", f"{spec.target}, {spec.profile} profile on {spec.base.name}"
     for manager in spec.packages:
         for i, line in enumerate(_packages(spec, manager)):
@@ -55,7 +56,7 @@ def _rows(spec: ContainerSpec) -> Iterator[tuple[str, str]]:
         "limits",
         f"{limits['memory']} memory, {limits['cpus']} cpus, {limits['pids']} pids, {limits['timeout']} s{disk}",
     )
-    yield "image", define_image(spec).tag
+    yield "image", tag_of(key)
     for note in spec.notes:
         yield "note", safe(note)
     for blocker in spec.blockers:

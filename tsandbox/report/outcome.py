@@ -2,7 +2,6 @@
 
 import msgspec
 
-from tsandbox.derive import define_image
 from tsandbox.report.result import (
     Check,
     InstallRecord,
@@ -32,7 +31,7 @@ def result_of(outcome: Outcome) -> Result:
         image_size=outcome.image_size,
         cached=outcome.cached,
         build_ms=outcome.build_ms,
-        key=define_image(spec).key if spec and outcome.image else None,
+        key=outcome.key,
         profile=spec.profile if spec else None,
         engine=outcome.engine,
         install=_install(outcome),

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from tsandbox import __version__
-from tsandbox.derive import define_image, spec_object
+from tsandbox.derive import render, spec_object
 from tsandbox.derive.spec import Profile
 from tsandbox.engine.protocol import Engine
 from tsandbox.errors import InvalidInput, Problem, UsageError
@@ -64,13 +64,12 @@ def run_log(outcome: Outcome) -> Path | None:
 
 def write(path: Path, outcome: Outcome, options: RunOptions, engine: Engine) -> Path:
     """The capsule of a run, whole or not at all."""
-    key = define_image(outcome.spec).key if outcome.spec else None
     log = run_log(outcome)
     about = About(
         tsandbox=__version__,
         target=outcome.target,
         exit_code=outcome.exit_code,
-        key=key,
+        key=outcome.key,
         engine=outcome.engine,
         runner=outcome.runner,
         profile=options.profile,
@@ -89,7 +88,7 @@ def write(path: Path, outcome: Outcome, options: RunOptions, engine: Engine) -> 
     if outcome.spec:
         files |= {
             "spec.json": _json(spec_object(outcome.spec)),
-            "Dockerfile": define_image(outcome.spec).dockerfile.encode(),
+            "Dockerfile": render(outcome.spec).encode(),
         }
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.write_bytes(_packed(files))

@@ -89,6 +89,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     spec: ContainerSpec | None = None
     engine: str | None = None
     engine_facts: dict[str, Any] = {}
+    key: str | None = None
     image: str | None = None
     image_size: int | None = None
     cached: bool | None = None

@@ -8,7 +8,9 @@ import msgspec
 
 from tsandbox.build import ensure_image
 from tsandbox.build.image import find
-from tsandbox.derive import bases, define_image, derive, image_key
+from tsandbox.derive import bases, derive
+from tsandbox.derive.key import tag_of
+from tsandbox.derive.known_keys import key_of
 from tsandbox.derive.spec import ContainerSpec
 from tsandbox.engine.protocol import Engine
 from tsandbox.errors import BuildFailed, Interrupted, TsandboxError
@@ -76,6 +78,7 @@ class _Proof:
     def _prove(self) -> None:
         spec = derive(self.plan, self.target, profile=self.options.profile)
         self.known |= {"spec": spec, "network": spec.network, "limits": limits_of(spec, self.options.limits)}
+        self.known["key"] = key_of(spec)
         support.check(self.plan, spec, allow_run_command=self.options.allow_run_command)
         self.engine.prepare()
         self.known["stage"] = "install"
@@ -109,14 +112,14 @@ class _Proof:
         return {each.sha256: each for each in fetched.values()}, supplied
 
     def _image(self, spec: ContainerSpec) -> str:
-        if self.options.offline and find(self.engine, image_key(spec)) is None:
+        # What fails to be built has its name nevertheless.
+        self.known["image"] = tag_of(self.known["key"])
+        if self.options.offline and find(self.engine, self.known["key"]) is None:
             raise BuildFailed(
                 f"--offline: {self.plan.tool}: its image is not in the cache, and building it needs the network",
                 hint="run once without --offline; the image is kept",
                 file=self.plan.file,
             )
-        # What fails to be built has its name and key nevertheless.
-        self.known["image"] = define_image(spec).tag
         built = ensure_image(
             self.engine, spec, self.options.build, watch=lambda progress: self.tell(Building(progress=progress))
         )

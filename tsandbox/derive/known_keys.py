@@ -8,17 +8,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from tsandbox import __version__, settings
-from tsandbox.derive import ContainerSpec, ImageDefinition, bases, define_image
+from tsandbox.derive import bases
+from tsandbox.derive.key import ImageDefinition, define_image
+from tsandbox.derive.spec import ContainerSpec
 
 _LENGTH = len("sha256:") + 64
 
 
-def known_key(spec: ContainerSpec) -> str | None:
-    """The key of `spec`, if it was computed before by this very code."""
+def key_of(spec: ContainerSpec) -> str:
+    """The key of `spec`: as it was computed before by this very code, or else computed and written down."""
     with suppress(OSError):
         key = _path(spec).read_text(encoding="ascii")
-        return key if len(key) == _LENGTH else None
-    return None
+        if len(key) == _LENGTH:
+            return key
+    return remember_key(spec).key
 
 
 def remember_key(spec: ContainerSpec) -> ImageDefinition:
