@@ -1,9 +1,8 @@
 """Builds as people see them: progress while they run, a line for each, a summary of many."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,6 +13,9 @@ from tsandbox.engine import Engine
 from tsandbox.errors import TsandboxError
 from tsandbox.report.result import Result, TargetRecord, encode, from_error
 from tsandbox.report.words import plural, size
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _WIDTH = 100
 
@@ -63,6 +65,7 @@ def _outcomes(
 ) -> dict[int, _Outcome]:
     """By position in `wanted`; inputs with the same key share one build."""
     import os
+    from concurrent.futures import ThreadPoolExecutor, as_completed
 
     outcomes: dict[int, _Outcome] = {}
     positions: dict[str, list[int]] = {}
@@ -91,14 +94,14 @@ def _outcomes(
     return outcomes
 
 
-def _outcome(future: Future[BuiltImage]) -> _Outcome:
+def _outcome(future: "Future[BuiltImage]") -> _Outcome:
     try:
         return future.result()
     except TsandboxError as error:
         return error
 
 
-def _stop(pool: ThreadPoolExecutor) -> None:
+def _stop(pool: "ThreadPoolExecutor") -> None:
     """End the builds in all threads; each cleans up after itself."""
     from tsandbox.engine.process import stop_all
 

@@ -1,29 +1,31 @@
 """Docker: images and builds through its command line (only that drives BuildKit), containers through its SDK."""
 
-import tarfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
-from tsandbox.engine import building, process
+from tsandbox.engine import building, docker_endpoint, process
 from tsandbox.engine.command import EngineCommand
 from tsandbox.engine.containers import ContainerOperations
 from tsandbox.engine.docker_api import DockerApi, container_config
-from tsandbox.engine.images import ImageCommands
+from tsandbox.engine.images import ImageCommands, parse_image
 from tsandbox.engine.protocol import TRANSFER, BuildRequest, ContainerRequest, EngineFacts, Image, Sink
-from tsandbox.errors import BuildFailed, EngineTooOld, NotSupported
+from tsandbox.errors import BuildFailed, EngineLookupFailed, EngineTooOld, NotSupported
 
+_OK, _NOT_FOUND = 200, 404
 BUILDX = "sudo apt-get install docker-buildx-plugin (or docker-buildx), or use `--engine podman`"
 
 
 class Docker(ImageCommands, ContainerOperations):
-    def __init__(self, command: EngineCommand, facts: EngineFacts) -> None:
+    def __init__(self, command: EngineCommand, facts: EngineFacts, *, socket: str | None = None) -> None:
         self.command = command
+        self._socket = socket
         self._facts = facts
         self._api = DockerApi(command)
 
@@ -33,6 +35,22 @@ class Docker(ImageCommands, ContainerOperations):
 
     def facts(self) -> EngineFacts:
         return self._facts
+
+    def image(self, reference: str) -> Image | None:
+        """Asked of the daemon itself where it has a socket here: a cache hit is this one question."""
+        doing = f"look-up of image {reference}"
+        if self._socket is None:
+            return super().image(reference)
+        question = f"/images/{quote(reference, safe='/:@')}/json"
+        answer = docker_endpoint.ask(self._socket, question, doing=doing, answered=self.command.answered)
+        self.command.answered = True
+        if answer.status == _NOT_FOUND:
+            return None
+        with suppress(msgspec.DecodeError):
+            if answer.status == _OK:
+                return parse_image(msgspec.json.decode(answer.body))
+        said = answer.body.decode(errors="replace").strip()
+        raise EngineLookupFailed(f"docker: {doing} failed", hint="run `tsandbox doctor`", details=[said])
 
     def build(self, request: BuildRequest, *, on_line: Sink) -> Image:
         if request.volumes:
@@ -113,6 +131,8 @@ class Docker(ImageCommands, ContainerOperations):
 
 def oci_name(archive: Path) -> str | None:
     """The reference under which an OCI archive holds its image."""
+    import tarfile
+
     try:
         with tarfile.open(archive) as tar, suppress(KeyError):
             index = tar.extractfile("index.json")

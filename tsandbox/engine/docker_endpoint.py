@@ -2,17 +2,18 @@
 
 import hashlib
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from tsandbox.engine import diagnose
 from tsandbox.engine.process import CommandFailed
-from tsandbox.errors import EngineUnavailable
+from tsandbox.errors import EngineUnavailable, TsandboxError
 
 DEFAULT = "unix:///var/run/docker.sock"
 _PATIENCE = 20.0
@@ -50,39 +51,55 @@ def identity(endpoint: Endpoint) -> str:
     if path is None:
         # Another machine, perhaps over ssh or TLS: only the client knows how to ask it.
         return ""
-    try:
-        answer = _ping(path)
-    except OSError as error:
-        raise _silent(endpoint, error) from error
-    head = answer.partition(b"\r\n\r\n")[0].decode(errors="replace").splitlines()
-    said = [line for line in head if line.lower().startswith(("server:", "api-version:"))]
-    if not said:
-        raise _silent(endpoint, OSError("connection reset by peer: it hung up without an answer"))
+    answer = ask(path, "/_ping", doing="first contact")
+    said = [line for line in answer.head if line.lower().startswith(("server:", "api-version:"))]
     return " ".join(sorted(said))
 
 
-def _ping(path: str) -> bytes:
+class Answer(NamedTuple):
+    status: int
+    head: list[str]
+    body: bytes
+
+
+def ask(path: str, question: str, *, doing: str, answered: bool = False) -> Answer:
+    """A GET of the daemon's API without a client or the SDK, which take longer to start than all else of a look-up."""
+    try:
+        return _get(path, question)
+    except OSError as error:
+        raise _silent(path, question, error, doing=doing, answered=answered) from error
+
+
+def _get(path: str, question: str) -> Answer:
+    head, _, body = _exchange(path, question).partition(b"\r\n\r\n")
+    first, *lines = head.decode(errors="replace").splitlines() or [""]
+    status = re.match(r"HTTP/1\.\d (\d{3})", first)
+    if status is None:
+        raise OSError("connection reset by peer: it hung up without an answer")
+    return Answer(int(status[1]), lines, body)
+
+
+def _exchange(path: str, question: str) -> bytes:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE)
         connection.connect(path)
-        connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
-        answer = b""
-        while b"\r\n\r\n" not in answer and (chunk := connection.recv(4096)):
+        # By this version an answer comes in one piece and ends with the connection.
+        connection.sendall(f"GET {question} HTTP/1.0\r\nHost: docker\r\n\r\n".encode())
+        answer = bytearray()
+        while chunk := connection.recv(1 << 16):
             answer += chunk
-        return answer
+        return bytes(answer)
 
 
-def _silent(endpoint: Endpoint, error: OSError) -> EngineUnavailable:
+def _silent(path: str, question: str, error: OSError, *, doing: str, answered: bool) -> TsandboxError:
     reason = error.strerror or str(error)
     failed = CommandFailed(
         reason,
-        command=f"curl --unix-socket {endpoint.socket_path} http://docker/_ping",
+        command=f"curl --unix-socket {path} http://docker{question}",
         returncode=1,
-        output=f"dial unix {endpoint.socket_path}: connect: {reason}",
+        output=f"dial unix {path}: connect: {reason}",
     )
-    explained = diagnose.explain("docker", failed, answered=False, doing="first contact")
-    assert isinstance(explained, EngineUnavailable)
-    return explained
+    return diagnose.explain("docker", failed, answered=answered, doing=doing, lookup=True)
 
 
 def _config_dir(env: Mapping[str, str]) -> Path:

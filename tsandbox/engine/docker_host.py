@@ -31,7 +31,8 @@ def connect(*, fresh: bool = False) -> Docker:
     endpoint, version = _answering(docker_endpoint.candidates())
     host = _host(clients, endpoint, version)
     facts = probe.remembered("docker", host, lambda: _probe(clients, endpoint), fresh=fresh)
-    return Docker(EngineCommand("docker", facts.adjustments["client"], env=endpoint.env), facts)
+    command = EngineCommand("docker", facts.adjustments["client"], env=endpoint.env)
+    return Docker(command, facts, socket=endpoint.socket_path)
 
 
 def _answering(endpoints: list[Endpoint]) -> tuple[Endpoint, str]:
@@ -62,7 +63,7 @@ def _probe(clients: list[str], endpoint: Endpoint) -> EngineFacts:
     facts = _facts(command, endpoint, adjustments, buildkit=client is not None)
     while True:
         try:
-            unenforced = probe.run_one(Docker(command, facts))
+            unenforced = probe.run_one(Docker(command, facts, socket=endpoint.socket_path))
         except EngineUnavailable as error:
             complaint = f"{error} {error.details}"
             if "rlimit" not in complaint.lower() or "ulimits" in adjustments:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tsandbox import settings
-from tsandbox.engine import owner, tiny
+from tsandbox.engine import owner
 from tsandbox.engine.protocol import ContainerRequest, Engine, EngineFacts
 from tsandbox.errors import EngineUnavailable, UsageError
 
@@ -70,6 +70,8 @@ def _container(engine: Engine, **fields: Any) -> Iterator[str]:
 
 
 def _created(engine: Engine, name: str, fields: Mapping[str, Any]) -> str:
+    from tsandbox.engine import tiny
+
     labels = {PROBE_LABEL: name}
     with tempfile.NamedTemporaryFile(suffix=".tar") as tar:
         tar.write(tiny.rootfs(os.uname().machine))
