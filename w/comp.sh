@@ -1,3 +1,0 @@
-eval "$(tsandbox completion bash)"
-t(){ COMP_WORDS=($1); [ "${1: -1}" = " " ] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); COMPREPLY=(); COMP_LINE="$1"; COMP_POINT=${#1}; fn=$(complete -p tsandbox | sed 's/.*-F \([^ ]*\).*/\1/'); $fn tsandbox; echo "[$1] ${#COMPREPLY[@]}: ${COMPREPLY[*]:0:12}"; }
-t "tsandbox sp"; t "tsandbox "; t "tsandbox spec j"; t "tsandbox spec --fam"; t "tsandbox spec --family al"; t "tsandbox spec --format "; t "tsandbox cache "; t "tsandbox schema "; t "tsandbox spec ./"; t "tsandbox spec --arch "; t "tsandbox validate --format s"; t "tsandbox completion "; t "tsandbox matrix run --"
