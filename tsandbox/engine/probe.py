@@ -74,7 +74,7 @@ def _created(engine: Engine, name: str, fields: Mapping[str, Any]) -> str:
 
     labels = {PROBE_LABEL: name}
     with tempfile.NamedTemporaryFile(suffix=".tar") as tar:
-        tar.write(tiny.rootfs(os.uname().machine))
+        tar.write(tiny.rootfs(os.uname().machine, name))
         tar.flush()
         engine.import_rootfs(Path(tar.name), _IMAGE + name, labels=labels, platform=native_platform())
     request = ContainerRequest(image=_IMAGE + name, argv=["/probe"], name=_NAME + name, labels=labels, **fields)

@@ -37,13 +37,16 @@ def program(machine: str) -> bytes:
     return header + struct.pack("<IIQQQQQQ", 1, 5, 0, _BASE, _BASE, size, size, 0x1000) + body
 
 
-def rootfs(machine: str) -> bytes:
-    """A tar archive of a root file system with that program at `/probe`."""
+def rootfs(machine: str, mark: str) -> bytes:
+    """A tar archive of a root file system with that program at `/probe`.
+
+    `mark` makes its layer one that no other process has: podman cannot import a layer while somebody removes the same.
+    """
     data = program(machine)
     entry = tarfile.TarInfo("probe")
     entry.size, entry.mode = len(data), 0o755
     # Owned by nobody, as files of real images are: a user without sub-ids cannot unpack it, and shall be told here.
-    foreign = tarfile.TarInfo("foreign")
+    foreign = tarfile.TarInfo(f"foreign-{mark}")
     foreign.type, foreign.mode, foreign.uid, foreign.gid = tarfile.DIRTYPE, 0o755, 65534, 65534
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
