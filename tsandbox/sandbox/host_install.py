@@ -78,6 +78,7 @@ class _HostRun:
             self.known["log"] = log.path
             self._check_system(log)
             inputs = self._fetch()
+            was_there = shelf.is_installed(self.plan)
             with shelf.staging(self.plan) as place:
                 fill(place, self.plan, inputs)
                 if any(step.action.startswith("pip") for part in self.plan.with_dependencies() for step in part.steps):
@@ -85,6 +86,9 @@ class _HostRun:
                 journal = self._run(place, log)
                 self._verify(journal)
                 shelf.switch(self.plan)
+        if was_there:
+            again = f"{self.plan.tool} was installed before, and was verified again; to install it anew, first:"
+            self.known["notes"] = (*self.known["notes"], f"{again} tsandbox remove {self.plan.tool}")
         if shelf.directory_of(self.plan).is_dir():
             self.known["kept"] = {"directory": str(shelf.directory_of(self.plan))}
         if not _on_path(shelf.bin_dir()) and any(shelf.bin_dir().glob("*")):

@@ -81,6 +81,11 @@ def directory_of(plan: Plan) -> Path:
     return tools_dir() / f"{plan.tool}-{plan.version or 'unversioned'}"
 
 
+def is_installed(plan: Plan) -> bool:
+    directory = directory_of(plan)
+    return (directory / RECEIPT).is_file() and not _mark(directory).exists()
+
+
 @contextmanager
 def staging(plan: Plan) -> Iterator[Place]:
     """Leftovers of a killed install are cleared before; what this one began and did not prove is cleared after."""

@@ -164,3 +164,11 @@ def test_commands_of_a_recipe_never_run_on_the_host(host: Host) -> None:
 def test_options_of_the_sandbox_are_refused_without_it(host: Host) -> None:
     host.run("install", host.recipe("1.0"), "--limits", "memory=1g", code=2)
     host.run("install", host.recipe("1.0"), "--engine", "podman", code=2)
+
+
+def test_what_is_installed_already_is_verified_again_and_says_so(host: Host) -> None:
+    recipe = host.recipe("1.0")
+    first, second = (json.loads(host.run("install", recipe, "--json"))["install"] for _ in range(2))
+    assert not any("installed before" in note for note in first["notes"])
+    assert any("tsandbox remove greet" in note for note in second["notes"])
+    assert all(step["note"] == "already installed" for step in second["steps"])
