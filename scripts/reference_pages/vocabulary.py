@@ -9,6 +9,7 @@ from tsandbox.recipe import grammar
 from tsandbox.recipe.actions import ACTIONS, Action
 from tsandbox.recipe.actions.carried import EXECUTED, SOURCE_BUILDS
 from tsandbox.recipe.grammar import Check, Matching
+from tsandbox.recipe.lint.parameters import PARAMETERS
 from tsandbox.recipe.when import ALWAYS
 
 # Checks that are functions and not patterns, in words.
@@ -80,10 +81,16 @@ def _carried() -> str:
     text = (
         "## Other actions\n\n"
         "Steps that are not system dependencies keep their parameters as written. These are executed by the runner;\n"
-        "those with a mark compile, and get the limits of a source build:\n\n"
+        "those with a mark compile, and get the limits of a source build. The shipped recipes are examples: `hello`\n"
+        "downloads and compiles, `ripgrep-release` downloads and unpacks, `pycodestyle` and `semver` take theirs from\n"
+        "pip and npm.\n\n"
     )
     text += table(
-        ["Action", "Source build"], [[code(name), "yes" if name in SOURCE_BUILDS else ""] for name in sorted(EXECUTED)]
+        ["Action", "Parameters", "Source build"],
+        [
+            [code(name), ", ".join(map(code, dict.fromkeys(PARAMETERS[name]))), "yes" if name in SOURCE_BUILDS else ""]
+            for name in sorted(EXECUTED)
+        ],
     )
     return text + (
         "Any other action loads, is planned, derived and linted; only executing it is an error.\n\n"
