@@ -9,7 +9,7 @@ from tsandbox.recipe import grammar
 from tsandbox.recipe.actions import ACTIONS, Action
 from tsandbox.recipe.actions.carried import EXECUTED, SOURCE_BUILDS
 from tsandbox.recipe.grammar import Check, Matching
-from tsandbox.recipe.lint.parameters import PARAMETERS
+from tsandbox.recipe.lint.parameters import NOT_READ, PARAMETERS
 from tsandbox.recipe.when import ALWAYS
 
 # Checks that are functions and not patterns, in words.
@@ -83,17 +83,19 @@ def _carried() -> str:
         "Steps that are not system dependencies keep their parameters as written. These are executed by the runner;\n"
         "those with a mark compile, and get the limits of a source build. The shipped recipes are examples: `hello`\n"
         "downloads and compiles, `ripgrep-release` downloads and unpacks, `pycodestyle` and `semver` take theirs from\n"
-        "pip and npm.\n\n"
+        "pip and npm. Parameters that are not listed change nothing.\n\n"
     )
     text += table(
         ["Action", "Parameters", "Source build"],
-        [
-            [code(name), ", ".join(map(code, dict.fromkeys(PARAMETERS[name]))), "yes" if name in SOURCE_BUILDS else ""]
-            for name in sorted(EXECUTED)
-        ],
+        [[code(name), _parameters(name), "yes" if name in SOURCE_BUILDS else ""] for name in sorted(EXECUTED)],
     )
     return text + (
         "Any other action loads, is planned, derived and linted; only executing it is an error.\n\n"
         "`dependencies`, `extra_dependencies`, `runtime_dependencies` and `extra_runtime_dependencies` of such a step\n"
         "name recipes as those of `[metadata]` do; they are needed where the step applies.\n"
     )
+
+
+def _parameters(action: str) -> str:
+    read = [name for name in dict.fromkeys(PARAMETERS[action]) if name not in NOT_READ.get(action, ())]
+    return ", ".join(map(code, read))

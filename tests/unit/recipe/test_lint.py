@@ -4,7 +4,7 @@ import pytest
 
 from tsandbox.recipe.actions.carried import EXECUTED
 from tsandbox.recipe.lint import RULES, Finding, check_text
-from tsandbox.recipe.lint.parameters import PARAMETERS
+from tsandbox.recipe.lint.parameters import NOT_READ, PARAMETERS
 from tsandbox.recipe.target import Target
 from tsandbox.recipe.when import When
 
@@ -130,6 +130,11 @@ ALL = '{ apt = ["x"], dnf = ["x"], pacman = ["x"], apk = ["x"], zypper = ["x"] }
         ("TS013", f"{STEP}'chmod'\nfile = ['x']\nmode = '0755'\n", [(6, "steps[0].file")]),
         (
             "TS014",
+            f"{STEP}'download_file'\nurl = 'https://x.example/x'\nsignature_url = 'y'\n",
+            [(7, "steps[0].signature_url")],
+        ),
+        (
+            "TS014",
             f"{HEAD[:-1]}mood = 'x'\n[[steps]]\naction = 'x'\n[verify]\ncolour = 1\n",
             [(3, "metadata.mood"), (7, "verify.colour")],
         ),
@@ -236,3 +241,7 @@ def test_twice_the_steps_need_no_more_than_twice_the_looks_at_platforms(monkeypa
 def test_a_superfluous_step_is_told_which_steps_it_repeats_but_not_each_that_repeats_them_too() -> None:
     [*_, last] = [each for each in check(HEAD + "[[steps]]\naction = 'x'\n" * 4) if each.rule == "TS006"]
     assert (last.path, "that steps[0] did" in last.message) == ("steps[3]", True)
+
+
+def test_what_is_not_read_is_known_all_the_same() -> None:
+    assert all(names <= set(PARAMETERS[action]) for action, names in NOT_READ.items())

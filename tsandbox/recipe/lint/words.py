@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from tsandbox.recipe.actions import ACTIONS, Carried
 from tsandbox.recipe.actions.carried import EXECUTED, SOURCE_BUILDS
 from tsandbox.recipe.decode import field_names
-from tsandbox.recipe.lint.parameters import PARAMETERS
+from tsandbox.recipe.lint.parameters import NOT_READ, PARAMETERS
 from tsandbox.recipe.lint.rule import Found, Rule, Subject
 from tsandbox.recipe.model import Metadata, Verify, Version
 
@@ -42,6 +42,10 @@ def _unknown_keys(subject: Subject) -> Iterator[Found]:
         strays = set(written) - set(field_names(kind)) if isinstance(written, Mapping) else set()
         for key in sorted(map(str, strays)):
             yield Found((table, key), "is not read by tsandbox")
+    for i, step in enumerate(subject.recipe.steps):
+        for key in step.params:
+            if key in NOT_READ.get(step.action, ()):
+                yield Found(("steps", i, key), f"is not read by tsandbox: {step.action} runs without it")
 
 
 RULES = (
@@ -57,8 +61,8 @@ RULES = (
     Rule(
         id="TS014",
         title="A key that is not read",
-        why="`[metadata]`, `[version]` and `[verify]` may hold keys of other tools. Nothing here depends on this one; "
-        "if something should, look for another spelling in the reference.",
+        why="`[metadata]`, `[version]`, `[verify]` and steps may hold keys of other tools. Nothing here depends on "
+        "this one; if something should, look for another spelling in the reference.",
         bad='[metadata]\nname = "jq"\nfavourite_colour = "green"\n',
         good='[metadata]\nname = "jq"\ndescription = "Command-line JSON processor"\n',
         check=_unknown_keys,
