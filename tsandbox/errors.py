@@ -157,7 +157,7 @@ class InstallFailed(TsandboxError):
 
 
 class DownloadFailed(InstallFailed):
-    """A file could not be fetched, or is not the file that the plan describes."""
+    """A file could not be fetched, or is not the file that was declared."""
 
 
 class VerifyFailed(TsandboxError):

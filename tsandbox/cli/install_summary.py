@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from tsandbox.cli.output import safe
-from tsandbox.errors import TsandboxError
+from tsandbox.errors import DownloadFailed, TsandboxError
 from tsandbox.printable import one_line
 from tsandbox.report.words import duration, size
 from tsandbox.sandbox.options import written_as
@@ -102,7 +102,7 @@ def _headline(outcome: Outcome, done: str) -> str:
 
 
 def _error(error: TsandboxError, width: int | None) -> Iterator[str]:
-    yield from _wrapped("  ", safe(error.message), width, "  ")
+    yield from _wrapped("  ", safe(_placed(error)), width, "  ")
     for detail in error.details:
         # A line without end would push all else off the screen; the log has it whole.
         part = _cut(safe(detail), _MOST_ROWS * width) if width else safe(detail)
@@ -114,6 +114,12 @@ def _error(error: TsandboxError, width: int | None) -> Iterator[str]:
             # What is to be written into a file stands as it is to be written.
             written = line.startswith("    ")
             yield from [f"    {click.style(line, fg='green')}"] if written else _wrapped("    ", line, width, "    ")
+
+
+def _placed(error: TsandboxError) -> str:
+    """What could not be fetched has a step, and its message does not say where that stands."""
+    known = isinstance(error, DownloadFailed) and error.file and error.line
+    return f"{error.file}:{error.line}: {error.message}" if known else error.message
 
 
 def _image(outcome: Outcome) -> Iterator[str]:

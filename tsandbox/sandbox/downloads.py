@@ -19,6 +19,8 @@ from tsandbox.sandbox import http
 from tsandbox.sandbox.transfer import Mismatch, Transfer
 
 PARALLEL = 4
+_ADDRESS = "check the address, or add fallback_urls to the step"
+_TRUST = "if the server is your own, name the certificates that it is signed with: TSANDBOX_CA_BUNDLE=FILE"
 
 
 class Download(Struct, frozen=True, kw_only=True):
@@ -155,17 +157,22 @@ def _failed(wanted: Download, failures: Sequence[http.FetchError]) -> DownloadFa
     wrong = next((error for error in failures if isinstance(error, Mismatch)), None)
     if wrong:
         return DownloadFailed(
-            f"{wanted.step}: {one_line(wrong.url)} is not the file that the plan describes: "
+            f"{wanted.step}: {one_line(wrong.url)} is not the file that was declared: "
             f"{wrong.algorithm} is {wrong.actual}, and {wrong.expected} was expected",
-            hint="if the new file is right, write its checksum into the recipe; if not, do not use it: it was changed",
+            hint=f'if this file is the right one, write into the step:\n    checksum = "{_written(wrong)}"\n'
+            "if not, do not use it: it was changed",
             **place,
         )
     return DownloadFailed(
         f"{wanted.step}: {one_line(wanted.name)} could not be fetched: {failures[-1] if failures else 'no address'}",
-        hint="check the address, or add fallback_urls to the step",
+        hint=_TRUST if any(isinstance(error, http.Untrusted) for error in failures) else _ADDRESS,
         temporary=any(error.temporary for error in failures),
         **place,
     )
+
+
+def _written(wrong: Mismatch) -> str:
+    return wrong.actual if wrong.algorithm == "sha256" else f"{wrong.algorithm}:{wrong.actual}"
 
 
 def _offline(missing: Sequence[Download]) -> DownloadFailed:

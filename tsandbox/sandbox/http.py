@@ -30,6 +30,10 @@ class FetchError(Exception):
         self.status = status
 
 
+class Untrusted(FetchError):
+    """The server's certificate is signed by nobody that this machine trusts."""
+
+
 def refusal(url: str) -> str | None:
     """Why this address is never opened, or None. Plain http is for servers on this very machine: tests."""
     parts = urlsplit(url)
@@ -85,17 +89,18 @@ def open_url(url: str, headers: dict[str, str]) -> "HTTPResponse":
         ) from None
     except (URLError, OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
-        raise FetchError(f"{one_line(url)}: {reason or type(error).__name__}", temporary=_may_pass(reason)) from None
+        message = f"{one_line(url)}: {reason or type(error).__name__}"
+        # A certificate does not get better by asking again.
+        raise (Untrusted(message) if _is_untrusted(reason) else FetchError(message, temporary=True)) from None
     except ValueError as error:
         raise FetchError(f"{one_line(url)}: {error}") from None
     return response
 
 
-def _may_pass(reason: object) -> bool:
+def _is_untrusted(reason: object) -> bool:
     import ssl
 
-    # A certificate does not get better by asking again.
-    return not isinstance(reason, ssl.SSLCertVerificationError)
+    return isinstance(reason, ssl.SSLCertVerificationError)
 
 
 @cache

@@ -15,7 +15,9 @@ _SHA256_LENGTH = 64
 
 def download(context: Context, params: Params) -> Effect:
     target = _fetch(context, params, params.optional("dest") or _file_name(context, params))
-    return Effect(note=f"{target.name}: {target.stat().st_size} bytes, checksum holds")
+    known = "checksum" in params or "checksum_url" in params
+    checked = "checksum holds" if known else "the recipe has no checksum for it"
+    return Effect(note=f"{target.name}: {target.stat().st_size} bytes, {checked}")
 
 
 def download_archive(context: Context, params: Params) -> Effect:
