@@ -55,6 +55,7 @@ def merge(
     bad. Results and durations are written all the same, so that a report can show what is missing.
     """
     gathered = gather(results, plan_file)
+    whole = directory or (results[0] if len(results) == 1 and not plan_file else None)
     if directory:
         write_merged(directory, gathered)
     if durations:
@@ -63,7 +64,7 @@ def merge(
     nothing_planned = not gathered.plan.cells and not gathered.collected.foreign
     if nothing_planned and allow_skip:
         output.warn("no cell was planned: nothing was proved")
-    elif error := incomplete(gathered.collected):
+    elif error := incomplete(gathered.collected, whole):
         if not output.json:
             _tell_bad(made, output)
         raise error
@@ -120,7 +121,7 @@ def report(
     write_file(file, text)
     if output.json:
         output.answer(**_summary(made), report=str(file))
-    output.progress(f"{file}: {wanted}")
+    output.progress(f"{file} written ({wanted})")
 
 
 def _by_ending(file: Path | None) -> Format:

@@ -216,6 +216,8 @@ def _tell(summary: "Summary", bad: list[Result], directory: Path, output: Output
     output.say(f"{plural(summary.builds, 'image')} built, {plural(summary.hits, 'cache hit')}; results in {directory}")
     if summary.interrupted:
         output.say(f"interrupted; go on with: tsandbox matrix run --resume --results {directory}")
+    elif summary.resumed and summary.exit_code:
+        output.say(f"what was kept is shown by: tsandbox matrix report {directory}")
     elif not summary.total:
         output.warn("no cell ran: nothing was proved")
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -205,14 +206,17 @@ def _foreign(result: Result, cells: dict[str, Cell]) -> str | None:
     return None
 
 
-def incomplete(collected: Collected) -> TsandboxError | None:
-    """Why these results do not prove the plan, whatever they say themselves."""
+def incomplete(collected: Collected, directory: Path | None = None) -> TsandboxError | None:
+    """Why these results do not prove the plan, whatever they say themselves. `directory` holds them and the plan."""
+    again = f"tsandbox matrix run --resume --results {shlex.quote(str(directory or 'DIR'))}"
+    if directory is None:
+        again = f"merge with --output DIR, then {again}"
     if collected.unreadable:
         count = len(collected.unreadable)
         return _refused(
             f"{count} result {'files cannot' if count > 1 else 'file cannot'} be read",
             collected.unreadable,
-            hint="run these cells again: tsandbox matrix run --resume",
+            hint=f"run these cells again: {again}",
         )
     if collected.foreign:
         count = len(collected.foreign)
@@ -235,7 +239,7 @@ def incomplete(collected: Collected) -> TsandboxError | None:
         return Skipped(
             f"{len(names)} planned {'cells have' if len(names) > 1 else 'cell has'} no result",
             details=_first(names),
-            hint="run them: tsandbox matrix run --resume",
+            hint=f"run them: {again}",
         )
     return None
 

@@ -54,6 +54,10 @@ def test_a_removed_result_is_missed(results: Path) -> None:
     assert isinstance(error, Skipped)
     assert error.message == "1 planned cell has no result"
     assert error.details == ("b-linux-debian-amd64",)
+    assert error.hint == "run them: merge with --output DIR, then tsandbox matrix run --resume --results DIR"
+    again = incomplete(gathered.collected, Path("all"))
+    assert again
+    assert again.hint == "run them: tsandbox matrix run --resume --results all"
     assert report_of(gathered).exit_code == 10
 
 
