@@ -1,5 +1,6 @@
 """From a TOML file to a Recipe, with every fault of the file told at once."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,17 @@ def _not_toml(error: tomllib.TOMLDecodeError, file: str, text: str) -> InvalidIn
     message, _, place = str(error).removesuffix(")").rpartition(" (at ")
     words = place.removeprefix("line ").split(",")
     line = int(words[0]) if words[0].isdigit() else text.rstrip("\n").count("\n") + 1
-    return _unreadable(file, line, f"not valid TOML: {message or error}")
+    return _unreadable(file, line, f"not valid TOML: {_in_words(message) or error}")
+
+
+def _in_words(message: str) -> str:
+    """What Python's parser says of the two commonest mistakes, for people who do not know Python."""
+    if message in ("Illegal character '\\n'", "Found invalid character '\\n'"):
+        return "a text in quotes does not end on its line"
+    if twice := re.fullmatch(r"Cannot declare \((.*?),?\) twice", message):
+        names = re.findall(r"'([^']*)'", twice[1])
+        return f"[{'.'.join(names)}] is given twice"
+    return message
 
 
 def _unreadable(file: str, line: int | None, message: str) -> InvalidInput:
