@@ -4,10 +4,14 @@ from tsandbox.build.ensure import refuse_blocked
 from tsandbox.derive.spec import ContainerSpec
 from tsandbox.errors import NotSupported
 from tsandbox.plan import Plan, PlanStep
-from tsandbox.recipe.near import did_you_mean
+from tsandbox.recipe.near import did_you_mean, near
 from tsandbox.runner.executable import EXECUTABLE
 from tsandbox.sandbox import ecosystem
 from tsandbox.sandbox.resolve import numbered
+
+_BY_HAND = (
+    "`tsandbox guide` tells a person what to do; docs/reference/vocabulary.md lists the actions that are executed"
+)
 
 
 def check(plan: Plan, spec: ContainerSpec, *, allow_run_command: bool) -> None:
@@ -29,11 +33,12 @@ def check_actions(plan: Plan) -> None:
     if not unknown:
         return
     number, step = unknown[0]
+    meant = near(step.action, EXECUTABLE)
     others = sorted({each.action for _, each in unknown[1:]} - {step.action})
     raise NotSupported(
         f"{step.place}: step {number}: the action {step.action!r} cannot be executed by tsandbox"
         f"{did_you_mean(step.action, EXECUTABLE)}",
-        hint="`tsandbox guide` tells a person what to do; the documentation lists the actions that are executed",
+        hint=f'if so, write:\n    action = "{meant}"' if meant else _BY_HAND,
         file=step.file,
         line=step.line,
         details=[f"also: {action}" for action in others],

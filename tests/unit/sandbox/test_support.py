@@ -24,6 +24,12 @@ def test_an_action_that_nobody_executes_is_named_with_its_line(tmp_path: Path) -
     assert raised.value.exit_code == 4
 
 
+def test_a_misspelt_action_comes_with_the_line_to_write(tmp_path: Path) -> None:
+    with pytest.raises(NotSupported, match="did you mean 'apt_install'") as raised:
+        check(tmp_path, '[[steps]]\naction = "apt_instal"\npackages = ["jq"]\n')
+    assert raised.value.hint == 'if so, write:\n    action = "apt_install"'
+
+
 def test_a_command_needs_the_recipes_or_the_users_word(tmp_path: Path) -> None:
     with pytest.raises(NotSupported, match="run_command is off") as raised:
         check(tmp_path, COMMAND)
