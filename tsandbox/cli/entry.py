@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _READER_GONE = 141
 # What a machine does not let us do with a file. Other trouble with files is a bug.
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
+# A group without a command: the exception's message is the whole help. Before click 8.2 click printed it itself.
+_COMMAND_MISSING: type[click.UsageError] | tuple[()] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -96,6 +98,9 @@ def _run(arguments: list[str], output: Output) -> int:
         return _READER_GONE
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place that can turn a bug into a message
         with click.Context(cli, color=_colour()):
+            if isinstance(error, _COMMAND_MISSING):
+                click.echo(error.format_message(), err=True)
+                return UsageError.exit_code
             return _end_with(_as_ours(error), output)
 
 
