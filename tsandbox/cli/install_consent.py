@@ -26,6 +26,12 @@ def ask(plan: Plan, *, yes: bool, output: Output) -> bool:
     click.echo(f"{click.style(safe(plan.tool), bold=True)} wants, in its sandbox:", err=True)
     for line in lines:
         click.echo(f"  {line}", err=True)
-    if not click.confirm("Allow it?", default=False, err=True):
+    try:
+        allowed = click.confirm("Allow it?", default=False, err=True)
+    except click.Abort:
+        # The terminal stands behind the question, and ^C.
+        click.echo(err=True)
+        raise
+    if not allowed:
         raise UsageError("not allowed: nothing was installed", file=plan.file)
     return True
