@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     metavar="KEY[=VALUE]",
     help="A variable for the installation, from this shell without =VALUE. Values are secrets; may be repeated.",
 )
-@click.option("--limits", multiple=True, metavar="NAME=VALUE,…", help="memory, cpus, pids, disk: as in memory=512m.")
+@click.option(
+    "--limits", multiple=True, metavar="NAME=VALUE,…", help="memory, cpus, pids, disk, timeout: as in memory=512m."
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
@@ -149,7 +151,7 @@ def in_sandbox(
     written = _capsule(outcome, options, connected, capsule)
     _print(output, outcome)
     if not output.json:
-        output.say(summary(outcome, name, kept=keep, capsule=written))
+        output.say(summary(outcome, name, kept=keep, capsule=written, shell=shell))
     if shell:
         from tsandbox.cli.shell import after_failure
 

@@ -25,7 +25,7 @@ _MOST_ROWS = 4
 _COLOURS = {"passed": "green", "failed": "red", "error": "red", "timeout": "red", "skipped": "yellow"}
 
 
-def summary(outcome: Outcome, name: str, *, kept: bool, capsule: Path | None = None) -> str:
+def summary(outcome: Outcome, name: str, *, kept: bool, capsule: Path | None = None, shell: bool = False) -> str:
     """The screen after `install --sandbox`."""
     rows = [
         ("image", list(_image(outcome))),
@@ -37,7 +37,7 @@ def summary(outcome: Outcome, name: str, *, kept: bool, capsule: Path | None = N
         ("log", [_path(outcome.log)] if outcome.log else []),
         ("files", [_path(Path(path)) for path in outcome.kept.values() if kept]),
         ("capsule", [_path(capsule)] if capsule else []),
-        ("next", list(_next(outcome, name))),
+        ("next", list(_next(outcome, name, shell=shell))),
     ]
     return _screen(outcome, rows, done="passed")
 
@@ -184,7 +184,7 @@ def _warnings(outcome: Outcome) -> Iterator[str]:
         yield from (safe(finding.message) for finding in outcome.findings if not finding.fatal)
 
 
-def _next(outcome: Outcome, name: str) -> Iterator[str]:
+def _next(outcome: Outcome, name: str, *, shell: bool) -> Iterator[str]:
     word = shlex.quote(name)
     if name == "-":
         return
@@ -193,8 +193,8 @@ def _next(outcome: Outcome, name: str) -> Iterator[str]:
     elif outcome.change:
         again = click.style("after the change above", dim=True)
         yield f"tsandbox install {word} --sandbox  {again}"
-    # Whoever interrupts it knows where it was.
-    elif outcome.steps and outcome.exit_code != 130:
+    # Whoever interrupts it knows where it was, and a shell that was asked for opens now.
+    elif outcome.steps and outcome.exit_code != 130 and not shell:
         look = click.style("look around where it failed", dim=True)
         yield f"tsandbox install {word} --sandbox --shell-on-fail  {look}"
 

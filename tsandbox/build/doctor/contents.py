@@ -56,7 +56,7 @@ def base(engine: Engine) -> Check:
 def images(engine: Engine) -> Check:
     found = cache.entries(engine)
     total = sum(entry.own_size for entry in found)
-    text = f"{len(found)} images, {gigabytes(total)} beside their bases"
+    text = f"{len(found)} {'image' if len(found) == 1 else 'images'}, {gigabytes(total)} beside their bases"
     if total < _LARGE:
         return Check(name="cache", engine=engine.name, state="ok", found=text)
     return Check(
