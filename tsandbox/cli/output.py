@@ -63,7 +63,7 @@ class Output:
     @property
     def live(self) -> bool:
         """Whether moving progress can be shown: stderr is a terminal, and the user wants to see it."""
-        return sys.stderr.isatty() and not self.quiet
+        return sys.stderr.isatty() and not (self.quiet or self.debug)
 
 
 def safe(text: object) -> str:
@@ -97,6 +97,15 @@ def _remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     output = ctx.find_root().ensure_object(Output)
     if value and param.name:
         setattr(output, param.name, True)
+        if param.name == "debug":
+            _show_programs(ctx, output)
+
+
+def _show_programs(ctx: click.Context, output: Output) -> None:
+    from tsandbox.engine import process
+
+    process.told = lambda command: output.detail(f"$ {safe(command)}")
+    ctx.call_on_close(lambda: setattr(process, "told", None))
 
 
 def examples(*lines: str) -> str:

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -81,6 +81,8 @@ class Child:
         self.popen.wait()
 
 
+# Told of every program that is started, as it is shown: `--debug` sets it, once, before anything runs.
+told: Callable[[str], None] | None = None
 _live: set[Child] = set()
 _live_lock = threading.Lock()
 
@@ -156,6 +158,8 @@ def start(
     """A program in its own session and process group; whatever way the block is left, the group is gone."""
     words = [str(arg) for arg in argv]
     shown = _shown(words, env, secret_env)
+    if told:
+        told(shown)
     child: Child | None = None
     try:
         with _input(stdin) as source, undisturbed():

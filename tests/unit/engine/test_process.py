@@ -50,6 +50,13 @@ def test_output_of_both_streams_is_kept_apart() -> None:
     assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"err\n", 0)
 
 
+def test_who_wants_to_know_is_told_of_every_program_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(process, "told", told.append)
+    process.run(["true", "a b"], env={"X": "1"}, secret_env={"TOKEN": "hidden"})
+    assert told == ["X=1 TOKEN=... true 'a b'"]
+
+
 def test_arguments_reach_no_shell() -> None:
     assert process.run(["printf", "%s", "$(id); `id` * 'x'"]).text == "$(id); `id` * 'x'"
 
