@@ -140,6 +140,8 @@ def _print(content: str) -> str:
     """One quoted word per line: what is copied from an indented page must not carry the indentation into the file."""
     whole = content.endswith("\n")
     lines = content.removesuffix("\n").split("\n")
+    if len(lines) == 1 and not whole:
+        return f"printf '%s' {quote(content)}"
     printed = " \\\n    ".join(("printf '%s\\n'", *map(quote, lines)))
     # The shell takes the last line break away from what a command in `$()` prints.
     return printed if whole else f"printf '%s' \"$({printed})\""
