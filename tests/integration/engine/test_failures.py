@@ -13,6 +13,7 @@ import pytest
 
 from tsandbox.engine import BuildRequest, ContainerRequest, Engine, connect
 from tsandbox.engine.probe import native_platform
+from tsandbox.engine.protocol import Image
 from tsandbox.errors import (
     BuildFailed,
     EngineLookupFailed,
@@ -140,13 +141,22 @@ def test_too_old(engine_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {"podman": "4.3", "docker": "20.10"}[engine_name] in (error.value.hint or "")
 
 
+@contextmanager
+def through_client(engine: Engine, program: Path) -> Iterator[None]:
+    """Another program in the engine's place, which docker asks where its daemon has no socket on this machine."""
+    command = engine.command  # type: ignore[attr-defined]
+    before = command.program, getattr(engine, "_socket", None)
+    command.program, engine._socket = str(program), None  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        command.program, engine._socket = before  # type: ignore[attr-defined]
+
+
 def test_a_look_up_that_fails_is_not_an_answer(engine: Engine, image: object, tmp_path: Path) -> None:
     """The same question with a client that fails for a reason that nobody knows."""
     script(tmp_path / "broken", "echo 'something odd happened' >&2\nexit 125\n")
-    command = engine.command  # type: ignore[attr-defined]
-    before = command.program
-    command.program = str(tmp_path / "broken")
-    try:
+    with through_client(engine, tmp_path / "broken"):
         with pytest.raises(EngineLookupFailed) as error:
             engine.image("localhost/tsandbox-test:nothing")
         assert any("something odd happened" in line for line in error.value.details)
@@ -154,21 +164,20 @@ def test_a_look_up_that_fails_is_not_an_answer(engine: Engine, image: object, tm
             engine.images("io.tsandbox.test")
         with pytest.raises(EngineUnavailable):
             engine.remove_image("localhost/tsandbox-test:nothing")
-    finally:
-        command.program = before
     assert engine.image("localhost/tsandbox-test:nothing") is None
 
 
 def test_a_look_up_whose_answer_is_cut_off_is_not_an_answer(engine: Engine, tmp_path: Path) -> None:
     script(tmp_path / "cut", 'printf \'[{"Id": "abc\'\n')
-    command = engine.command  # type: ignore[attr-defined]
-    before = command.program
-    command.program = str(tmp_path / "cut")
-    try:
-        with pytest.raises(EngineLookupFailed):
-            engine.image("localhost/tsandbox-test:nothing")
-    finally:
-        command.program = before
+    with through_client(engine, tmp_path / "cut"), pytest.raises(EngineLookupFailed):
+        engine.image("localhost/tsandbox-test:nothing")
+
+
+def test_the_daemon_itself_and_its_client_know_the_same_image(engine: Engine, image: Image) -> None:
+    direct = engine.image(image.id)
+    with through_client(engine, Path(engine.command.program)):  # type: ignore[attr-defined]
+        assert engine.image(image.id) == direct
+    assert direct is not None
 
 
 def test_a_base_that_is_not_there_is_a_failed_build_and_not_a_lost_engine(engine: Engine, tmp_path: Path) -> None:
