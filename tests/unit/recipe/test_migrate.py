@@ -141,6 +141,14 @@ def test_each_platform_gets_its_own_text_and_the_others_the_fallback() -> None:
         assert asked(text, linux(family)) == [{"manual": "See the website"}]
 
 
+def test_two_names_of_one_family_lose_none_of_their_texts() -> None:
+    both = guide(debian="apt install x", ubuntu="apt install y")
+    assert asked(both, linux("debian")) == [{"apt": ["x", "y"]}]
+    assert asked(guide(debian="apt install x", ubuntu="apt install x"), linux("debian")) == [{"apt": ["x"]}]
+    unclear = guide(debian="apt install x", ubuntu="See the website")
+    assert asked(unclear, linux("debian")) == [{"manual": "apt install x\nSee the website"}]
+
+
 @pytest.mark.parametrize(
     "written",
     [

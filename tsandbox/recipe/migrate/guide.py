@@ -49,8 +49,10 @@ def normal_keys(guide: object) -> dict[str, str]:
     if not isinstance(guide, Mapping):
         return {}
     texts: dict[str, str] = {}
-    for key, text in _flat(guide):
-        texts[_normal_key(key)] = text
+    for name, text in _flat(guide):
+        key = _normal_key(name)
+        # Two names of one place, as `debian` and `ubuntu`: both texts hold there, and none is lost.
+        texts[key] = f"{texts[key]}\n{text}" if texts.get(key, text) != text else text
     return texts
 
 
