@@ -41,6 +41,12 @@ def test_ids_are_stable_and_pages_complete() -> None:
     assert [rule.id for rule in RULES.values() if rule.severity == "error"] == ["TS000"]
 
 
+def test_the_warning_says_that_the_step_cannot_be_sandboxed() -> None:
+    [found] = [each for each in check(f"{STEP}'require_system'\ncommand = 'x'\n") if each.rule == "TS002"]
+    assert "cannot be sandboxed" in found.message
+    assert "x is needed" in found.message
+
+
 def places(rule: str, text: str, *known: str) -> list[tuple[int | None, str]]:
     return [(each.line, each.path) for each in check(text, *known) if each.rule == rule]
 

@@ -23,7 +23,9 @@ _HEADERS = {"apt": "-dev", "apk": "-dev", "dnf": "-devel", "zypper": "-devel"}
 def _cannot_be_sandboxed(subject: Subject) -> Iterator[Found]:
     for i, step in enumerate(subject.recipe.steps):
         if isinstance(step.does, RequireSystem) and step.does.packages is None and step.does.primitives is None:
-            yield Found(("steps", i), f"says that {step.does.command} is needed, and not what installs it")
+            yield Found(
+                ("steps", i), f"cannot be sandboxed: says that {step.does.command} is needed, and not what installs it"
+            )
 
 
 def _duplicates(subject: Subject) -> Iterator[Found]:
