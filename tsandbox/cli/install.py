@@ -150,8 +150,7 @@ def in_sandbox(
         outcome = prove(chosen.plan, chosen.target, options, engine=connected, listener=listener)
     written = _capsule(outcome, options, connected, capsule)
     _print(output, outcome)
-    if not output.json:
-        output.say(summary(outcome, name, kept=keep, capsule=written, shell=shell))
+    output.say(summary(outcome, name, kept=keep, capsule=written, shell=shell))
     if shell:
         from tsandbox.cli.shell import after_failure
 
@@ -197,8 +196,7 @@ def _on_host(
             listener=listener,
         )
     _print(output, outcome)
-    if not output.json:
-        output.say(host_summary(outcome))
+    output.say(host_summary(outcome))
     return outcome.exit_code
 
 

@@ -262,3 +262,15 @@ def test_without_an_engine_the_object_still_says_what_was_to_be_proved_and_where
     code, out, _ = run(capsys, "install", "jq", "--sandbox", "--engine", "podman", "--json")
     found = json.loads(out)
     assert (code, found["exit_code"], found["tool"], found["target"]["linux_family"]) == (5, 5, "jq", "debian")
+
+
+def test_what_people_read_goes_to_stderr_beside_the_object(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TSANDBOX_HOME", str(tmp_path / "home"))
+    recipe = tmp_path / "needy.toml"
+    recipe.write_text("[metadata]\nname = 'needy'\n[[steps]]\naction = 'require_command'\ncommand = 'is-not-there'\n")
+    code, out, err = run(capsys, "install", str(recipe), "--json")
+    error = json.loads(out)["error"]
+    assert (code, error["type"]) == (7, "InstallFailed")
+    assert error["message"] in err
