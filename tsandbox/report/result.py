@@ -107,9 +107,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
+    # In the order of the contract, which is the order in which they are written.
+    schema: int = SCHEMA
     status: Status
-    exit_code: int
     stage: Stage | None = None
+    exit_code: int
     tool: str | None = None
     target: TargetRecord | None = None
     image: str | None = None
@@ -119,7 +121,6 @@ class Result(Struct, frozen=True, kw_only=True):
     duration_ms: int = 0
     log: str | None = None
     error: ErrorRecord | None = None
-    schema: int = SCHEMA
     # Beyond the contract, only ever added to.
     version: str | None = None
     source: str | None = None
