@@ -37,7 +37,7 @@ def build_all(engine: Engine, wanted: list[Wanted], options: BuildOptions, jobs:
     results = [_result(each, outcomes[i]) for i, each in enumerate(wanted)]
     code = _exit_code(results)
     if output.json:
-        output.answer(code, stage="build", results=results)
+        output.answer(code, stage="build", why=_counted(results), results=results)
     _summary(results, output)
     return code
 
@@ -172,12 +172,16 @@ def _summary(results: list[Result], output: Output) -> None:
         if result.error is not None:
             error = TsandboxError(result.error.message, hint=result.error.hint, details=result.error.details)
             tell_error(error)
+    output.say(_counted(results))
+
+
+def _counted(results: list[Result]) -> str:
     built = sum(result.cached is False for result in results)
     reused = sum(result.cached is True for result in results)
     failed = sum(result.error is not None for result in results)
     distinct = len({result.key for result in results if result.key})
     words = [f"{built} built", f"{reused} reused", f"{failed} failed"]
-    output.say(f"{plural(len(results), 'input')}, {plural(distinct, 'image')}: {', '.join(words)}")
+    return f"{plural(len(results), 'input')}, {plural(distinct, 'image')}: {', '.join(words)}"
 
 
 @contextmanager

@@ -148,12 +148,13 @@ def verify(output: Output, engine: str | None) -> int:
 
     count, faults = verified(connected(engine))
     code = BuildFailed.exit_code if faults else 0
+    counted = f"{plural(count, 'image')} checked, {plural(len(faults), 'fault')}"
     if output.json:
-        output.answer(code, checked=count, faults=faults)
+        output.answer(code, why=counted, checked=count, faults=faults)
     for fault in faults:
         output.say(f"{safe(fault.image)}: {safe(fault.problem)}")
         output.say(f"  {safe(fault.hint)}")
-    output.say(f"{plural(count, 'image')} checked, {plural(len(faults), 'fault')}")
+    output.say(counted)
     return code
 
 

@@ -70,7 +70,8 @@ def merge(
         raise error
     code = 0 if nothing_planned and allow_skip else made.exit_code
     if output.json:
-        output.answer(code, **_summary(made))
+        counted, *_ = summary_lines(made)
+        output.answer(code, status="skipped" if nothing_planned else None, why=counted, **_summary(made))
     _tell_bad(made, output)
     return code
 

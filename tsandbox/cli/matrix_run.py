@@ -114,8 +114,9 @@ def run(
         summary = run_cells(
             cells, execute, directory, resume=resume, fail_fast=fail_fast, on_progress=_noting(bad, show)
         )
-    _tell(summary, bad, directory, output)
-    return 0 if allow_skip and not cells else summary.exit_code
+    code = 0 if allow_skip and not cells else summary.exit_code
+    _tell(summary, code, bad, directory, output)
+    return code
 
 
 def _plan(wanted: Wanted, only: tuple[str, ...], directory: Path) -> MatrixPlan:
@@ -206,13 +207,10 @@ def _noting(bad: list[Result], show: "Callable[[Progress], None]") -> "Callable[
     return note
 
 
-def _tell(summary: "Summary", bad: list[Result], directory: Path, output: Output) -> None:
+def _tell(summary: "Summary", code: int, bad: list[Result], directory: Path, output: Output) -> None:
     if output.json:
-        _answer(summary, bad, directory, output)
-    counted = ", ".join(f"{count:,} {state}" for state, count in sorted(summary.counts.items())) or "none ran"
-    not_run = f", {summary.not_run:,} not run" if summary.not_run else ""
-    resumed = f" ({summary.resumed:,} kept from before)" if summary.resumed else ""
-    output.say(f"{plural(summary.total, 'cell')}: {counted}{not_run}{resumed}")
+        _answer(summary, code, bad, directory, output)
+    output.say(_counted(summary))
     output.say(f"{plural(summary.builds, 'image')} built, {plural(summary.hits, 'cache hit')}; results in {directory}")
     if summary.interrupted:
         output.say(f"interrupted; go on with: tsandbox matrix run --resume --results {directory}")
@@ -222,10 +220,19 @@ def _tell(summary: "Summary", bad: list[Result], directory: Path, output: Output
         output.warn("no cell ran: nothing was proved")
 
 
-def _answer(summary: "Summary", bad: list[Result], directory: Path, output: Output) -> None:
+def _counted(summary: "Summary") -> str:
+    counted = ", ".join(f"{count:,} {state}" for state, count in sorted(summary.counts.items())) or "none ran"
+    not_run = f", {summary.not_run:,} not run" if summary.not_run else ""
+    resumed = f" ({summary.resumed:,} kept from before)" if summary.resumed else ""
+    return f"{plural(summary.total, 'cell')}: {counted}{not_run}{resumed}"
+
+
+def _answer(summary: "Summary", code: int, bad: list[Result], directory: Path, output: Output) -> None:
     output.answer(
-        summary.exit_code,
-        status="error" if summary.interrupted else None,
+        code,
+        # Allowed or not, what proved nothing did not pass.
+        status=None if summary.total else "skipped",
+        why=_counted(summary),
         cells=summary.total,
         counts=summary.counts,
         not_run=summary.not_run,

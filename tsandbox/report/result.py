@@ -152,10 +152,27 @@ _EVERY = (
 )  # fmt: skip
 
 
-def outcome_object(exit_code: int = 0, /, *, status: Status | None = None, **found: Any) -> dict[str, Any]:
-    """What a command found, in the shape of a result: by default it passed, or failed with its exit code."""
-    shape = Result(status=status or ("failed" if exit_code else "passed"), exit_code=exit_code)
+def outcome_object(
+    exit_code: int = 0, /, *, status: Status | None = None, why: str | None = None, **found: Any
+) -> dict[str, Any]:
+    """What a command found, in the shape of a result: by default it passed, or ended as its exit code says.
+
+    `why` becomes the error of one that did not pass.
+    """
+    kind = _kind(exit_code)
+    shape = Result(
+        status=status or (kind.status if kind else "passed"),
+        exit_code=exit_code,
+        error=ErrorRecord(type=kind.__name__, message=why) if kind and why else None,
+    )
     return {key: getattr(shape, key) for key in _EVERY} | found
+
+
+def _kind(exit_code: int) -> type[TsandboxError] | None:
+    """The kind of error that an exit code stands for."""
+    if not exit_code:
+        return None
+    return next((kind for kind in TsandboxError.__subclasses__() if kind.exit_code == exit_code), TsandboxError)
 
 
 def target_record(target: Target) -> TargetRecord:

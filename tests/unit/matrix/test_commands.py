@@ -190,8 +190,12 @@ def test_of_a_plan_the_families_and_architectures_that_are_named_run(
 
 def test_an_empty_shard_fails_unless_that_is_allowed(desk: Desk) -> None:
     desk.recipe("one")
-    assert desk.matrix("run", "recipes", "--shard", "2/2", "--results", "r").code == 10
-    assert desk.matrix("run", "recipes", "--shard", "2/2", "--results", "r", "--allow-skip").code == 0
+    refused = desk.matrix("run", "recipes", "--shard", "2/2", "--results", "r", "--json")
+    assert (refused.code, refused.json["exit_code"], refused.json["status"]) == (10, 10, "skipped")
+    assert refused.json["error"]["message"] == "0 cells: none ran"
+    allowed = desk.matrix("run", "recipes", "--shard", "2/2", "--results", "r", "--allow-skip", "--json")
+    assert (allowed.code, allowed.json["exit_code"], allowed.json["status"]) == (0, 0, "skipped")
+    assert allowed.json["error"] is None
     assert desk.matrix("merge", "r", "--allow-skip").code == 10
 
 
@@ -216,6 +220,7 @@ def test_the_objects_of_all_commands_have_the_keys_of_a_result(desk: Desk, broke
         ran = desk.matrix(*args, "--json")
         assert set(ran.json) >= set(outcome_object())
         assert (ran.json["exit_code"], ran.json["status"]) == (ran.code, "failed" if ran.code else "passed")
+        assert (ran.json["error"] is None) == (ran.code == 0)
         assert ran.code == (8 if broken and args[0] in ("run", "merge") else 0)
 
 
@@ -224,7 +229,7 @@ def test_a_plan_without_cells_fails_unless_that_is_allowed(desk: Desk) -> None:
     assert desk.matrix("run", "recipes", "--family", "suse", "--results", "r").code == 10
     assert desk.matrix("merge", "r").code == 10
     allowed = desk.matrix("merge", "r", "--allow-skip", "--json")
-    assert (allowed.code, allowed.json["exit_code"]) == (0, 0)
+    assert (allowed.code, allowed.json["exit_code"], allowed.json["status"]) == (0, 0, "skipped")
 
 
 def test_going_on_needs_no_name_of_the_plan(desk: Desk) -> None:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from tsandbox.errors import InvalidInput, Problem, VerifyFailed
-from tsandbox.report.result import Result, decode, encode, from_error
+from tsandbox.report.result import Result, decode, encode, from_error, outcome_object
 
 
 def test_the_json_holds_every_field_of_the_contract_even_when_empty() -> None:
@@ -43,6 +43,24 @@ def test_all_problems_of_an_invalid_recipe_survive_the_round_trip() -> None:
     result = decode(written)
     assert result.error
     assert [str(problem) for problem in result.error.problems] == [str(problem) for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        (3, "error", "InvalidInput"),
+        (8, "failed", "VerifyFailed"),
+        (9, "timeout", "TimedOut"),
+        (10, "skipped", "Skipped"),
+    ],
+)
+def test_a_command_of_many_ends_with_the_status_and_error_that_its_exit_code_stands_for(
+    code: int, status: str, kind: str
+) -> None:
+    made = outcome_object(code, why="1 of 2 is bad")
+    assert (made["exit_code"], made["status"]) == (code, status)
+    assert (made["error"].type, made["error"].message) == (kind, "1 of 2 is bad")
+    assert outcome_object(why="2 are fine")["error"] is None
 
 
 def test_an_unknown_exception_is_a_bug_with_exit_code_1() -> None:
