@@ -1,6 +1,7 @@
 """Python packages through pip: wheels only, because building anything else would run its code on the host."""
 
 import hashlib
+import os
 import re
 import shutil
 import sys
@@ -21,10 +22,12 @@ from tsandbox.sandbox import pip_lock
 LOCK = "locked_requirements"
 _TIMEOUT = 600.0
 _QUIET = ("--disable-pip-version-check", "--no-input", "--quiet")
+# Its `sitecustomize` keeps pip from running anything.
+_ALONE = Path(__file__).parent / "pip_alone"
 
 
 def latest_version(package: str) -> str:
-    said = process.run([*_pip(), "index", "versions", "--disable-pip-version-check", package], timeout=_TIMEOUT).text
+    said = _pip("index", "versions", "--disable-pip-version-check", package)
     match = re.match(r"\S+ \(([^)]+)\)", said)
     if match is None:
         raise DownloadFailed(
@@ -68,25 +71,21 @@ def fetch(lock: str, platform: Platform, into: Path) -> None:
 
 
 def _download(what: list[str], platform: Platform, into: Path) -> None:
-    process.run(
-        [*_pip(), "download", *_QUIET, "--only-binary=:all:", *_target(platform), "--dest", into, *what],
-        timeout=_TIMEOUT,
-    )
+    _pip("download", *_QUIET, "--only-binary=:all:", *_target(platform), "--dest", into, *what)
 
 
 def offer_itself(into: Path) -> None:
     """pip itself, as a wheel: an image, or a host, with Python need not have it."""
     into.mkdir(parents=True, exist_ok=True)
     if not list(into.glob("pip-*.whl")):
-        process.run(
-            [*_pip(), "download", *_QUIET, "--no-deps", "--only-binary=:all:", "--dest", into, "pip"], timeout=_TIMEOUT
-        )
+        _pip("download", *_QUIET, "--no-deps", "--only-binary=:all:", "--dest", into, "pip")
 
 
-def _pip() -> list[str]:
-    if find_spec("pip"):
-        return [sys.executable, "-m", "pip"]
-    return [shutil.which("pip3") or "pip"]
+def _pip(*words: str | Path) -> str:
+    # -P: the directory that we are called in may be somebody's checkout, and a `pip.py` in it is not pip.
+    program = [sys.executable, "-P", "-m", "pip"] if find_spec("pip") else [shutil.which("pip3") or "pip"]
+    path = os.pathsep.join(filter(None, (str(_ALONE), os.environ.get("PYTHONPATH"))))
+    return process.run([*program, *words], env={"PYTHONPATH": path}, timeout=_TIMEOUT).text
 
 
 def _target(platform: Platform) -> list[str]:
