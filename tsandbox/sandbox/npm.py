@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from tsandbox.engine import process
 from tsandbox.errors import DownloadFailed
 from tsandbox.plan import Platform
+from tsandbox.printable import one_line
 from tsandbox.sandbox import npm_lock
 from tsandbox.sandbox.pip import chosen_version, facts
 
@@ -19,7 +21,10 @@ _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier
 
 
 def latest_version(package: str) -> str:
-    said = process.run(["npm", "view", "--json", package, "version"], timeout=_TIMEOUT).text
+    # Not in the directory that we are called in: npm obeys a `.npmrc` there, which can send our tokens anywhere.
+    with tempfile.TemporaryDirectory() as empty:
+        (Path(empty) / "package.json").write_text("{}", encoding="utf-8")
+        said = process.run(["npm", "view", "--json", package, "version"], cwd=Path(empty), timeout=_TIMEOUT).text
     try:
         version = json.loads(said)
     except ValueError:
@@ -48,6 +53,11 @@ def resolve(wanted: str, platform: Platform, into: Path) -> str:
     (work / "package.json").write_text(json.dumps(manifest), encoding="utf-8")
     _npm("install", "--package-lock-only", *_target(platform), cache=into / "cache", cwd=work)
     lock = (work / "package-lock.json").read_text(encoding="utf-8")
+    try:
+        # What a package depends on is its author's word: it can name what npm would clone and build here.
+        npm_lock.checked(lock)
+    except ValueError as error:
+        raise DownloadFailed(f"{wanted} cannot be fetched beforehand: {one_line(str(error))}") from None
     _fill(work, platform, into)
     return lock
 

@@ -8,20 +8,27 @@ of their own are passed on.
 import json
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+
+from tsandbox.recipe import grammar
 
 _NAME = r"(?:@[A-Za-z0-9~_-][A-Za-z0-9._~-]*/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*"
 _PLACE = re.compile(rf"node_modules/{_NAME}(?:/node_modules/{_NAME})*")
 # A range of versions, or another package's under this name.
 _RANGE = re.compile(rf"(?:npm:{_NAME}@)?(?:[0-9A-Za-z*^~<>=|(][0-9A-Za-z.*+^~<>=|() -]*)?")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]*")
+# npm takes a plain address at one of these for a repository to clone. GitLab's registry has /-/ in its addresses.
+_REPOSITORIES = frozenset({"bitbucket.org", "gist.github.com", "git.sr.ht", "github.com", "gitlab.com"})
 
 
 class _Package(Struct, frozen=True, kw_only=True, rename="camel"):
     """The fields that lead somewhere."""
 
+    # Where it is not that of its directory: npm asks for NAME@VERSION, and reads an address there as one.
+    name: str | None = None
     version: str = ""
     resolved: str | None = None
     integrity: str | None = None
@@ -67,10 +74,20 @@ def _fault(place: str, package: _Package) -> str | None:
         return "is a link to a directory"
     if package.in_bundle:
         return None
+    if package.name is not None and not re.fullmatch(_NAME, package.name):
+        return "has a name that is none"
     # npm can be told to leave the address out: it then asks its registry for the version.
-    if not (re.match(r"https?://", package.resolved) if package.resolved else _VERSION.fullmatch(package.version)):
+    if not (_in_registry(package.resolved) if package.resolved else _VERSION.fullmatch(package.version)):
         return "comes from something else than a registry"
     return None if re.match(r"sha(?:1|256|384|512)-", package.integrity or "") else "has no digest (integrity)"
+
+
+def _in_registry(url: str) -> bool:
+    if not url.startswith(("https://", "http://")) or grammar.download_url(url):
+        return False
+    parts = urlsplit(url)
+    host = (parts.hostname or "").removeprefix("www.").rstrip(".")
+    return host not in _REPOSITORIES or (host == "gitlab.com" and "/-/" in parts.path)
 
 
 def _ranges_fault(package: _Package) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.sandbox.plans import DEBIAN, plan_of
 from tsandbox.errors import DownloadFailed, InvalidInput
 from tsandbox.plan.select import platform_of
-from tsandbox.sandbox import ecosystem, npm_lock, pip, pip_lock
+from tsandbox.sandbox import ecosystem, npm, npm_lock, pip, pip_lock
 from tsandbox.sandbox.resolve import resolve
 
 PIPX = '[version]\npin = "1.5"\n[[steps]]\naction = "pipx_install"\npackage = "tool"\n'
@@ -29,7 +29,8 @@ for word in "$@"; do
   cache=${word#--cache=}
   [ "$cache" = "$word" ] || { mkdir -p "$cache/_cacache"; echo x > "$cache/_cacache/x"; }
 done
-[ "$1" = install ] && echo '{"packages": {"": {"name": "sandbox"}}}' > package-lock.json
+[ "$1" = install ] && echo "$LOCK" > package-lock.json
+[ "$1" = view ] && echo "\\"$(pwd)\\""
 exit 0
 """
 
@@ -54,6 +55,7 @@ def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clients:
     made = Clients(programs)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("CALLS", str(made.calls))
+    monkeypatch.setenv("LOCK", '{"packages": {"": {"name": "sandbox"}}}')
     monkeypatch.setenv("TSANDBOX_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(pip, "find_spec", lambda _: None)
     return made
@@ -158,6 +160,8 @@ def npm_locked(place: str = "node_modules/tool", **changed: object) -> str:
 def test_a_lock_of_npm_is_passed_on_without_what_was_not_checked() -> None:
     written = json.loads(npm_locked(dependencies={"a": ">=1 <2 || ^3", "b": "npm:@o/c@~1.0"}))
     written["packages"]["node_modules/@o/c"] = {"version": "1.0.2-rc.1", "integrity": "sha512-x"}
+    gitlab = "https://gitlab.com/api/v4/projects/1/packages/npm/d/-/d-1.tgz"
+    written["packages"]["node_modules/d"] = {"name": "@o/d", "resolved": gitlab, "integrity": "sha512-x"}
     passed = npm_lock.checked(json.dumps(written | {"dependencies": {"old": {"version": "file:../x"}}}))
     assert passed["packages"] == written["packages"]
     assert "dependencies" not in passed
@@ -172,6 +176,13 @@ def test_a_lock_of_npm_is_passed_on_without_what_was_not_checked() -> None:
         (npm_locked(resolved="git+ssh://git@host/x.git"), "something else than a registry"),
         (npm_locked(resolved="file:../x"), "something else than a registry"),
         (npm_locked(resolved=None, version="file:../x"), "something else than a registry"),
+        (npm_locked(resolved=None, name="git+https://host.example/x.git#"), "a name that is none"),
+        # npm knows these hosts and clones from them, whatever the address looks like.
+        (npm_locked(resolved="https://github.com/owner/project"), "something else than a registry"),
+        (npm_locked(resolved="http://www.GitHub.com/owner/project.git#main"), "something else than a registry"),
+        (npm_locked(resolved="https://bitbucket.org/owner/project/-/x.tgz"), "something else than a registry"),
+        (npm_locked(resolved="https://gitlab.com/owner/project"), "something else than a registry"),
+        (npm_locked(resolved="https://github.com\\@registry.example/x.tgz"), "something else than a registry"),
         (npm_locked(integrity=None), "no digest"),
         (npm_locked(dependencies={"x": "git+file:///srv/x"}), "something else than its version"),
         (npm_locked(dependencies={"x": "owner/project"}), "something else than its version"),
@@ -189,6 +200,23 @@ def test_a_lock_that_would_lead_npm_elsewhere_is_refused(
     with pytest.raises(InvalidInput, match=fault):
         ecosystem.supplies(plan, platform_of(DEBIAN), offline=False, say=lambda _: None)
     assert clients.called == []
+
+
+def test_a_package_that_depends_on_a_repository_is_not_cloned(
+    clients: Clients, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCK", npm_locked(dependencies={"x": "git+https://host.example/x.git"}))
+    with pytest.raises(DownloadFailed, match=r"tool@1\.5 cannot be fetched beforehand: .*else than its version"):
+        resolve(plan_of(tmp_path, NPM))
+    assert [call.split()[0] for call in clients.called] == ["install"]
+
+
+def test_npm_does_not_ask_where_somebody_else_may_have_configured_it(
+    clients: Clients, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not Path(npm.latest_version("tool")).is_relative_to(tmp_path)
+    assert clients.called
 
 
 @pytest.mark.parametrize("version", ["file:x", "1.0/x", "npm:other"])
