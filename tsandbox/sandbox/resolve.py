@@ -8,6 +8,7 @@ import msgspec
 
 from tsandbox.errors import DownloadFailed
 from tsandbox.plan import Plan, PlanStep, Platform
+from tsandbox.recipe import grammar
 from tsandbox.recipe.digest import read_digest
 from tsandbox.recipe.load import read_action
 from tsandbox.runner.executable import DOWNLOADS, ECOSYSTEMS
@@ -73,7 +74,7 @@ class _Resolution:
 
     def plan(self, plan: Plan) -> Plan:
         dependencies = tuple(self.plan(nested) for nested in plan.dependencies)
-        version = plan.version or (self._latest(plan) if _wants_version(plan) else None)
+        version = plan.version or (_as_version(plan, self._latest(plan)) if _wants_version(plan) else None)
         self.versions[plan.tool] = version
         known = msgspec.structs.replace(plan, version=version, dependencies=dependencies)
         return msgspec.structs.replace(known, steps=tuple(self._step(known, step) for step in plan.steps))
@@ -192,6 +193,15 @@ class _Resolution:
             "arch": _mapped(params.get("arch_mapping"), arch),
             **{f"deps.{name}.version": version for name, version in self.versions.items()},
         }
+
+
+def _as_version(plan: Plan, answer: str | None) -> str | None:
+    """What the network calls the latest becomes a part of paths and commands, as a version in a recipe does."""
+    if answer is not None and (fault := grammar.version(answer)):
+        raise DownloadFailed(
+            f"{plan.tool}: the latest version: {fault}", hint='write [version] pin = "…"', file=plan.file
+        )
+    return answer
 
 
 def _wants_version(plan: Plan) -> bool:
