@@ -82,7 +82,8 @@ class Transfer:
         with response:
             self.continued = response.status == 206
             self.etag = response.headers.get("ETag")
-            total = _total(response.headers.get("Content-Length"), have if self.continued else 0)
+            # As Python understood the header, which can hold anything.
+            total = None if response.length is None else response.length + (have if self.continued else 0)
             self._check_size(total or 0)
             with self.part.open("ab" if self.continued else "wb") as file:
                 got = self._copy(response, file, total)
@@ -139,7 +140,3 @@ def _partial(directory: Path, url: str, sha256: str | None) -> Path:
     path = directory / "partial" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def _total(length: str | None, have: int) -> int | None:
-    return have + int(length) if length and length.isdigit() else None

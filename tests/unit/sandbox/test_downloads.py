@@ -25,6 +25,8 @@ class Site:
         self.cut_first: dict[str, int] = {}
         self.redirects: dict[str, str] = {}
         self.ranges = True
+        # Instead of the right one.
+        self.length: str | None = None
         self.silent_until = threading.Event()
         site = self
 
@@ -60,7 +62,7 @@ class Site:
         asked = request.headers.get("Range") if self.ranges else None
         start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
         request.send_response(206 if asked else 200)
-        request.send_header("Content-Length", str(len(DATA) - start))
+        request.send_header("Content-Length", self.length or str(len(DATA) - start))
         request.end_headers()
         end = len(DATA)
         if self.cut_first.get(request.path, 0) > 0:
@@ -154,6 +156,12 @@ def test_other_digests_are_checked_as_well(site: Site) -> None:
 def test_a_file_that_is_too_large_is_cut_off(site: Site) -> None:
     with pytest.raises(DownloadFailed, match="larger than the 1,000 bytes"):
         downloads.fetch(wanted(f"{site.url}/good", size=1000))
+
+
+@pytest.mark.parametrize("length", ["\xb2", "9" * 5000, "-1", "many"])
+def test_a_length_that_is_none_is_not_believed(site: Site, length: str) -> None:
+    site.length = length
+    assert downloads.fetch(wanted(f"{site.url}/good")).size == len(DATA)
 
 
 def test_offline_opens_nothing_and_lists_what_is_missing(site: Site) -> None:
