@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import os
 import tarfile
 from pathlib import Path
@@ -26,6 +27,8 @@ SCHEMA = 1
 _ABOUT, _PLAN = "capsule.json", "plan.json"
 # Of what is read back; a log may be long, and nobody reads it from here.
 _LARGEST = 16 << 20
+# So many members are looked at: ours are the first two of seven.
+_LOOKED_AT = 16
 
 
 class About(Struct, frozen=True, kw_only=True):
@@ -106,9 +109,10 @@ def is_capsule(path: Path) -> bool:
 def read(path: Path) -> Capsule:
     """A capsule that somebody sent: only its two known members are read, and both are checked like any input."""
     try:
-        with tarfile.open(path, "r:gz") as tar:
-            about = _member(tar, _ABOUT)
-            plan = _member(tar, _PLAN)
+        with _Bounded(path) as packed, tarfile.open(fileobj=packed, mode="r:") as tar:
+            members = {member.name: member for member in itertools.islice(tar, _LOOKED_AT)}
+            about = _content(tar, members[_ABOUT])
+            plan = _content(tar, members[_PLAN])
         told = msgspec.json.decode(about, type=About)
     except (OSError, EOFError, tarfile.TarError, KeyError, ValueError) as error:
         raise _invalid(path, f"is no capsule: {error}") from None
@@ -117,11 +121,19 @@ def read(path: Path) -> Capsule:
     return Capsule(about=told, plan=read_plan(plan.decode("utf-8", "replace"), str(path)))
 
 
-def _member(tar: tarfile.TarFile, name: str) -> bytes:
-    member = tar.getmember(name)
-    content = tar.extractfile(member)
-    if content is None or member.size > _LARGEST:
-        raise ValueError(f"{name} is not a file of a reasonable size")
+class _Bounded(gzip.GzipFile):
+    """A header in an archive may say that it is gigabytes long, and be packed into little: it would be read whole."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= _LARGEST:
+            raise ValueError("it holds something of an unreasonable size")
+        return super().read(size)
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = tar.extractfile(member) if member.isreg() and member.size <= _LARGEST else None
+    if content is None:
+        raise ValueError(f"{member.name} is not a file of a reasonable size")
     return content.read()
 
 

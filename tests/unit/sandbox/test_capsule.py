@@ -1,3 +1,4 @@
+import gzip
 import io
 import json
 import tarfile
@@ -74,6 +75,23 @@ def packed(**files: bytes) -> bytes:
     return buffer.getvalue()
 
 
+def with_header(size: int) -> bytes:
+    """An archive that begins with a header of so many bytes, which packed are few."""
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, size
+    return gzip.compress(header.tobuf() + bytes(size))
+
+
+def with_link() -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        member = tarfile.TarInfo("capsule.json")
+        member.type, member.linkname = tarfile.SYMTYPE, "capsule.json"
+        tar.addfile(member)
+        tar.addfile(tarfile.TarInfo("plan.json"))
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -81,8 +99,11 @@ def packed(**files: bytes) -> bytes:
         (packed(), "is no capsule"),
         (packed(capsule_json=b"{}", plan_json=b"{}"), "is no capsule"),
         (packed(capsule_json=b"not json", plan_json=b"{}"), "is no capsule"),
+        (with_header(17 << 20), "of an unreasonable size"),
+        (with_link(), "is not a file"),
+        (packed(**{f"f{number}": b"" for number in range(20)}, capsule_json=b"{}"), "is no capsule: 'capsule.json'"),
     ],
-    ids=["no archive", "nothing in it", "no fields", "no JSON"],
+    ids=["no archive", "nothing in it", "no fields", "no JSON", "a huge header", "a link", "too many files"],
 )
 def test_what_is_no_capsule(tmp_path: Path, content: bytes, why: str) -> None:
     path = tmp_path / "x.tar.gz"
