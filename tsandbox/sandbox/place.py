@@ -5,7 +5,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -109,6 +109,17 @@ def secrets_in(made: Place, env: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         path.unlink(missing_ok=True)
+
+
+def drop(made: Place, names: Iterable[str]) -> None:
+    """Files that the run left in its directory, or whatever the recipe has put in their place."""
+    with suppress(OSError):
+        made.out.chmod(0o777)
+    for path in (made.out / name for name in names):
+        if path.is_dir() and not path.is_symlink():
+            clear(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -27,7 +27,7 @@ from tsandbox.sandbox.logs import Log, log_of
 from tsandbox.sandbox.news import Building, Built, Fetching, Listener, Said, nobody
 from tsandbox.sandbox.options import RunOptions, limits_of
 from tsandbox.sandbox.outcome import CheckOutcome, Limits, Outcome
-from tsandbox.sandbox.place import Place, fill, kept_dir, let_read, place, secrets_in
+from tsandbox.sandbox.place import Place, drop, fill, kept_dir, let_read, place, secrets_in
 from tsandbox.sandbox.resolve import needed, resolve
 from tsandbox.sandbox.runner_build import Runner, runner
 from tsandbox.sandbox.secrets import Masker
@@ -173,8 +173,8 @@ class _Proof:
 
     def _drop_records(self, made: Place) -> None:
         """The runner's own record holds what was printed as it was; what is kept of a run holds no secret of ours."""
-        for name in RECORDS if self.masker else ():
-            (made.out / name).unlink(missing_ok=True)
+        if self.masker:
+            drop(made, RECORDS)
 
     def _verified(self, journal: Journal) -> TsandboxError | None:
         install_dir = f"{OUT}/home/tools/{self.plan.tool}-{self.plan.version or 'unversioned'}"
