@@ -1,4 +1,4 @@
-"""Text that others wrote, made safe for a terminal: what would move the cursor or hide text is shown, not obeyed."""
+"""Text that others wrote, made safe to show: what a terminal or the log of a CI service would obey is shown instead."""
 
 import re
 
@@ -10,11 +10,16 @@ _UNSAFE = (
 )
 # Those of them that JSON and TOML let stand as they are.
 _UNSAFE_IN_STRINGS = r"[\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+# What the logs of CI services obey: GitHub a line that begins so, behind any blanks, and the rest anywhere in a line.
+_COMMAND = r"(?m)^([^\S\n]*):(?=:[A-Za-z-]+(?: [^\n]*)?::)"
+_MARKED_COMMAND = r"#(?=#(?:vso|teamcity)?\[)"
 _NAMES = {"\x1b": "\\e", "\r": "\\r"}
 
 
 def printable(text: str) -> str:
-    """`text` with every control character replaced by a visible escape; tabs and newlines stay."""
+    """`text` with every control character, and every command to a CI service, made visible; tabs and newlines stay."""
+    if "::" in text or "##" in text:
+        text = re.sub(_MARKED_COMMAND, r"\\x23", re.sub(_COMMAND, r"\1\\x3a", text))
     if text.isascii() and text.isprintable():
         return text
     return text.translate(_Escapes()) if re.search(_UNSAFE, text) else text
@@ -27,6 +32,8 @@ def one_line(text: str) -> str:
 
 def escaped(document: str) -> str:
     """JSON or TOML that holds none of these characters either: the same data, in the formats' own escapes."""
+    if "##" in document:
+        document = re.sub(_MARKED_COMMAND, r"\\u0023", document)
     if document.isascii() and "\x7f" not in document:
         return document
     return re.sub(_UNSAFE_IN_STRINGS, lambda match: f"\\u{ord(match[0]):04x}", document)
