@@ -27,5 +27,6 @@ def checked(lock: str) -> str:
 def _logical_lines(lock: str) -> list[str]:
     """Without comments, with continued lines joined and runs of blanks made one."""
     joined = re.sub(r"\\\r?\n", " ", lock)
-    lines = (re.sub(r"(?:^|\s+)#.*", "", line) for line in joined.splitlines())
-    return [words for line in lines if (words := " ".join(line.split()))]
+    # Blanks first: a search for many of them before a comment takes the square of their number.
+    lines = (" ".join(line.split()) for line in joined.splitlines())
+    return [words for line in lines if (words := re.sub(r"(?:^| )#.*", "", line))]

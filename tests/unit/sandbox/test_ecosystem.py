@@ -152,6 +152,12 @@ def test_a_lock_as_other_tools_write_it_is_read() -> None:
     assert pip_lock.checked(written) == f"tool[fast]==1.5 ; python_version >= '3.8' {digest} {digest}\n"
 
 
+def test_a_lock_of_blanks_is_read_in_no_time() -> None:
+    # Takes minutes where blanks are searched for again from each of them.
+    with pytest.raises(ValueError, match="is not of the form"):
+        pip_lock.checked("tool" + " " * 1_000_000 + "other")
+
+
 def npm_locked(place: str = "node_modules/tool", **changed: object) -> str:
     package = {"resolved": "https://registry.example/tool.tgz", "integrity": "sha512-x", "version": "1.5"} | changed
     return json.dumps({"packages": {"": {"dependencies": {"tool": "^1.5"}}, place: package}})
