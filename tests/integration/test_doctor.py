@@ -66,7 +66,7 @@ def test_no_engine_at_all_is_exit_5_with_the_fix(podman_cli: Cli, tmp_path: Path
     env = {"PATH": str(tmp_path / "bin"), "TSANDBOX_STATE_DIR": str(tmp_path / "state")}
     done = podman_cli("doctor", "--json", "--engine", "auto", code=5, env=env)
     found = json.loads(done.stdout)
-    assert found["status"] == "failed"
+    assert found["status"] == "error"
     assert found["engine"] is None
     assert found["error"]["type"] == "EngineNotInstalled"
     failed = [check for check in found["checks"] if check["state"] == "failed"]
